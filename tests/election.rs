@@ -58,7 +58,7 @@ fn moment(state: &ElectionState, changing: bool) -> ElectionInput {
     ElectionInput { now_ns: state.due_ns().unwrap_or(0), changing, ..ElectionInput::default() }
 }
 
-/// Walks through every state that `events` lead to, amid a change and not, and tells `seen` each step taken.
+/// Walks through every state that `events` lead to, during a change and not, and tells `seen` each step taken.
 fn explore(
     rules: &ElectionRules,
     mut seen: impl FnMut(&ElectionState, &ElectionEvent, &ElectionState, &[ElectionCommand], ElectionInput),
@@ -220,7 +220,7 @@ fn a_silent_master_is_given_up_after_so_many_polls() {
 /// Managers at one subnet whose messages arrive at once, and those of the dead nowhere.
 struct Subnet {
     managers: BTreeMap<Guid, (ElectionRules, ElectionState)>,
-    /// Who is amid a change.
+    /// Who is in a change.
     changing: BTreeSet<Guid>,
     now_ns: u64,
 }

@@ -82,6 +82,7 @@ fn no_line_is_longer_than_120_columns() {
         look(files(&root().join(folder), "md", false), page);
     }
     look(files(root(), "md", false), page);
+    look(files(&root().join("state-machines"), "yaml", false), page);
     assert!(count > 900, "only {count} files were read");
     assert!(long.is_empty(), "{} lines are longer than {COLUMNS} columns:\n{}", long.len(), long.join("\n"));
 }

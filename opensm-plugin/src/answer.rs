@@ -131,9 +131,9 @@ pub enum RunFailure {
     /// The base engine.
     #[error(transparent)]
     Engine(#[from] RouteError),
-    /// A switch does not tell its table.
+    /// A switch does not report its table.
     #[error(
-        "{switch} does not tell its forwarding table: nothing is proved without it, and OpenSM asks again in its next sweep"
+        "{switch} does not report its forwarding table: nothing is proved without it, and OpenSM asks again in its next sweep"
     )]
     Silent {
         /// The switch.

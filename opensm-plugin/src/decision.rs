@@ -199,7 +199,7 @@ impl EngineState {
             (Some(_), Some(&(silent, _))) => {
                 let name = sight.fabric.describe_node(silent);
                 let text = format!(
-                    "{name} does not tell its forwarding table: what it has acknowledged, or held before, counts"
+                    "{name} does not report its forwarding table: what it has acknowledged, or held before, counts"
                 );
                 vec![Note { level: Level::Error, text }]
             }
@@ -291,13 +291,13 @@ impl EngineState {
         Some(Note { level: Level::Error, text })
     }
 
-    /// A switch does not tell its table: what was handed over last is written to its end.
+    /// A switch does not report its table: what was handed over last is written to its end.
     fn without(&mut self, switch: &str, sight: &Sight) -> Result<RunAnswer, RunFailure> {
         let Some(memory) = &self.memory else { return Err(RunFailure::Silent { switch: switch.to_string() }) };
         let lfts = carried(&memory.fabric, &memory.lfts, &sight.fabric, &sight.lfts);
         let lfts = self.written_as(&sight.fabric, lfts);
         self.since = None;
-        let text = format!("{switch} does not tell its forwarding table: the last tables are written again");
+        let text = format!("{switch} does not report its forwarding table: the last tables are written again");
         let notes = vec![Note { level: Level::Error, text }];
         Ok(RunAnswer { notes, ..self.answer(RunOutcome::Repeated, lfts, String::new(), None) })
     }

@@ -243,7 +243,7 @@ pub(super) fn round_trips(walk: &Walked<'_>, class: &Class) -> Vec<Vec<u32>> {
 
 /// The hops of a class among some channels, which are in rising order and are the nodes.
 fn graph_over(walk: &Walked<'_>, class: &Class, channels: &[u32]) -> LaneGraph {
-    LaneGraph::new(channels.len(), |tell| {
+    LaneGraph::new(channels.len(), |emit| {
         for (at, &channel) in (0..).zip(channels) {
             let Head::Switch { row, input } = walk.net.head(NOW, channel as usize) else { continue };
             for exit in exits(walk, row as usize) {
@@ -251,7 +251,7 @@ fn graph_over(walk: &Walked<'_>, class: &Class, channels: &[u32]) -> LaneGraph {
                 let lanes = lanes(walk, class, row as usize, input, next) & !DISCARD;
                 // Lanes are not nodes: a class that returns to a channel loops, whichever lane it comes back on.
                 if let (Ok(to), true) = (channels.binary_search(&(next as u32)), lanes != 0) {
-                    tell(at, to as u32);
+                    emit(at, to as u32);
                 }
             }
         }

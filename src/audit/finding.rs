@@ -23,11 +23,11 @@ impl<T> Default for Findings<T> {
 }
 
 impl<T> Findings<T> {
-    /// Counts one more. `tell` produces its evidence, and is called only where the evidence is kept.
-    pub(super) fn add(&mut self, tell: impl FnOnce() -> T) {
+    /// Counts one more. `evidence` produces its evidence, and is called only where the evidence is kept.
+    pub(super) fn add(&mut self, evidence: impl FnOnce() -> T) {
         self.count += 1;
         if self.first.len() < SHOWN {
-            self.first.push(tell());
+            self.first.push(evidence());
         }
     }
 }

@@ -67,8 +67,8 @@ pub(super) fn lane(
     sl: Sl,
 ) -> Option<Vl> {
     let [input, output] = hop;
-    let told = snapshot.sl_to_vl.filter(|dump| dump.tells_of(node));
-    let vl = match told.map(|dump| dump.get(node, input, output)) {
+    let dump = snapshot.sl_to_vl.filter(|dump| dump.tells_of(node));
+    let vl = match dump.map(|dump| dump.get(node, input, output)) {
         Some(Some(table)) => table.get(sl),
         Some(None) if input != PortNum::ZERO => return None,
         _ => Vl::masked(vls.map_or(sl.get(), |vls| sl.get() % vls)),

@@ -125,7 +125,6 @@ pub fn audit_update(
 struct AuditCase<'a> {
     /// The fabric before the change, where it differs.
     earlier: Option<&'a Fabric>,
-    /// The fabric now.
     fabric: &'a Fabric,
     old: &'a RoutingSnapshot<'a>,
     /// The same as `old` where one routing is judged.

@@ -97,7 +97,7 @@ impl DrawnChange {
     }
 }
 
-/// What tells a run from all others of a campaign.
+/// What distinguishes a run from all others of a campaign.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunKey {
     /// Its place in the campaign, from 0.
@@ -186,7 +186,7 @@ impl Campaign {
             ("seeds", self.seeds.count == 0),
         ];
         if let Some((field, _)) = empty.into_iter().find(|(_, empty)| *empty) {
-            return wrong(field, "there is none, so there is nothing to run".to_string());
+            return wrong(field, "the list is empty, so there is nothing to run".to_string());
         }
         if let Some(load) = self.loads.iter().find(|load| !(**load > 0.0 && **load <= 1.0)) {
             return wrong("loads", format!("{load} is not above 0 and at most 1"));

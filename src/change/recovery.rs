@@ -5,8 +5,9 @@
 //! ways that lose nothing before the one that closes the other half for a while. Rows of the kept half that lead
 //! nowhere get ways by `repair`; the other half is led by the repaired routing at once.
 //!
-//! Where the tables as they stand cannot be proved, no plan that begins with them can. Closing a half first takes
-//! sources away and adds nothing, so whatever may come of it may come of waiting, too; and what follows can be proved.
+//! If the tables as they stand cannot be proved, no plan that begins with them can. Closing a half first removes
+//! sources and adds nothing. So it can cause nothing that waiting could not cause too, and the plan that follows can be
+//! proved.
 
 use super::repairing::solved;
 use super::{ChangeError, PlannedChange, Prepared, refused};

@@ -70,7 +70,7 @@ pub(super) fn first_wave(outset: &Outset<'_>) -> Option<(RepairSteps, bool)> {
     Some((RepairSteps { leaves_losses, ..sending.followed(outset, found) }, is_partial))
 }
 
-/// What a repair of the routing in force begins with, whatever is lost; none where that cannot be told.
+/// What a repair of the routing in force begins with, whatever is lost; none where that cannot be determined.
 pub(super) fn base(routing: &InForce) -> Option<RepairBase> {
     let fabric = &*routing.before;
     let senders = Sending::of(routing).senders;

@@ -38,7 +38,7 @@ pub struct Pace {
     pub smps: SmpRate,
     /// The longest that a switch keeps a packet.
     pub lifetime_ns: u64,
-    /// Until sources have followed behind a fence; none if they are told.
+    /// Until sources have followed behind a fence; none if agents notify them.
     pub settle_ns: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ pub struct AfterLoss {
 pub struct AnsweringChange {
     /// By which scheme; it may write nothing.
     pub scheme: Scheme,
-    /// Nanoseconds from the first write until all pairs that were without a way have one, as the plan reckons.
+    /// Nanoseconds from the first write until all pairs that were without a way have one, as the plan estimates.
     pub reconnected_ns: u64,
     /// Whether some of these pairs wait until packets have left that were sent before.
     pub waits: bool,
@@ -137,6 +137,7 @@ impl<'a> WhatIf<'a> {
             if !ends.iter().all(|&end| fabric.node(end).is_switch()) {
                 continue;
             }
+            // Of parallel cables the one that most entries name has most to lose.
             ends.sort_unstable();
             let load = named[a.index()] + named[b.index()];
             let best = busiest.entry(ends).or_insert((load, a));
@@ -165,6 +166,8 @@ impl<'a> WhatIf<'a> {
             writes: writes(plan),
             notes: plan.draft().notes.clone(),
         };
+        // The second change begins when the first has ended, so times and writes add up; who moves, and by which
+        // scheme, is the second's.
         let Some(then) = &prepared.then else { return own };
         let then = self.answer(then);
         AnsweringChange {
@@ -189,6 +192,7 @@ impl<'a> WhatIf<'a> {
             surviving: fabric.clone(),
             after: fabric,
             sm,
+            // The base includes answers of the manager's port (P0.8). Another manager answers from elsewhere.
             base: Some(&self.base).filter(|_| !after.needs_standby),
             ..self.begun.clone()
         };

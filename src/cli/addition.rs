@@ -75,8 +75,8 @@ impl AdditionArguments {
             let (name, like) = text.split_once(LIKE).ok_or_else(expected)?;
             let like = find_node(&growing.fabric, like)?;
             let (grown, cables) = growing.fabric.with_switch_like(name.trim(), like).map_err(Failure::input)?;
-            let told: Vec<String> = cables.iter().map(|&port| cable(&grown, port)).collect();
-            remark(&format!("{} comes with the cables {}", name.trim(), told.join(", ")));
+            let named: Vec<String> = cables.iter().map(|&port| cable(&grown, port)).collect();
+            remark(&format!("{} comes with the cables {}", name.trim(), named.join(", ")));
             growing.becomes(grown, ("add_switch", rank));
         }
         let ports = |fabric: &Fabric, option: &str, text: &str| {

@@ -1,4 +1,4 @@
-//! When what options name happens: `--at` stands before the options that it is about.
+//! The times of events that options name: `--at` applies to the options after it.
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use reconfig::scenario::EventTime;

@@ -131,7 +131,6 @@ struct After {
     after: Option<PathBuf>,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let files = [arguments.dot.as_ref(), arguments.report.as_ref()];
     let screen = Screen::beside(common, files)?;
@@ -306,12 +305,12 @@ fn forwarding(fdbs: Option<&Path>, lfts: &[PathBuf], fabric: &Fabric, common: Co
         (None, [_, ..]) => read_lfts_of(lfts, fabric)?,
         (None, []) => return Err(Failure::input(anyhow!("no forwarding tables: name a file with --fdbs or --lfts"))),
     };
-    let Some(told) = tables.describe_missing(fabric) else { return Ok(tables) };
+    let Some(missing) = tables.describe_missing(fabric) else { return Ok(tables) };
     if common.tolerance() != Tolerance::Partial {
         let mend = "name the tables of every switch, or accept that what passes those is not known (--partial)";
-        return Err(Failure::input(anyhow!("{told}: {mend}")));
+        return Err(Failure::input(anyhow!("{missing}: {mend}")));
     }
-    tracing::warn!("taken partially: {told}");
+    tracing::warn!("taken partially: {missing}");
     Ok(tables)
 }
 

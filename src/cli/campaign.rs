@@ -90,7 +90,6 @@ pub(super) struct CampaignDocument<'a> {
     pooled: &'a [SchemeSummary],
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let (_, text) = read_text(&arguments.file)?;
     let campaign = Campaign::from_yaml(&text)
@@ -193,7 +192,7 @@ fn rows_in(folder: &Path, keys: &[RunKey]) -> Result<Vec<RunRow>, Failure> {
         for row in read_rows(file)? {
             if !keys.get(row.run).is_some_and(|key| row.is_of(key)) {
                 let (run, file) = (row.run, file.display());
-                return Err(Failure::input(anyhow!("{file}: the row of run {run} is of no run of this campaign")));
+                return Err(Failure::input(anyhow!("{file}: the row of run {run} belongs to another campaign")));
             }
             rows.insert(row.run, row);
         }

@@ -50,12 +50,11 @@ pub(super) struct Arguments {
     /// Plan and prove only; write nothing.
     #[arg(long, requires = "planned")]
     dry_run: bool,
-    /// The removal is meant to cut off end ports; without this option one that does is refused.
+    /// Allow the removal to cut off end ports; without this option such a removal is refused.
     #[arg(long, requires = "planned")]
     allow_cut_off: bool,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let order = arguments.order()?;
     // A drain may take long: an interrupt ends only the wait, and the change continues.

@@ -36,7 +36,6 @@ pub(super) struct Arguments {
     evidence: EvidenceArguments,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let screen = Screen::beside(common, [arguments.evidence.file()])?;
     check_places([arguments.evidence.file()])?;

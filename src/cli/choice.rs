@@ -4,7 +4,7 @@ use super::input::{read_dump, read_lfts_of};
 use super::outcome::Failure;
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 use reconfig::change::{self, AbsentRows, BringUpError, ChangeError, absent_rows};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Lmc, Sl};
@@ -26,8 +26,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "How it is routed")]
 pub(super) struct EngineArguments {
-    /// The routing engine, or several: the first that can route the fabric does. `reconfig route --list` describes
-    /// each [default: fat-tree,up-down-robust for `what-if`, as for `sm`, else up-down]
+    /// The routing engine, or several: the first that can route the fabric does. `reconfig route --list` describes each
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', value_parser = engine_names())]
     engine: Vec<String>,
     /// The engine for the routing after the change, if it is to be another one.
@@ -36,6 +35,12 @@ pub(super) struct EngineArguments {
     /// Seed of engines that choose at random.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     engine_seed: u64,
+}
+
+/// An option that several commands have, with this command's own default in its help.
+pub(super) fn by_default(option: Arg, default: &str) -> Arg {
+    let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+    option.help(format!("{help} [default: {default}]"))
 }
 
 /// The engines' names as possible values of an option.
@@ -124,7 +129,7 @@ const AUTO: &str = "auto";
 /// What devices do by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum DevicesChoice {
-    /// Agents in the devices pass tokens on, and move hosts when told.
+    /// Agents in the devices pass tokens on, and move hosts when notified.
     Agents,
     /// Devices as they are: lanes run empty by age, and hosts ask again.
     Standard,
@@ -171,16 +176,15 @@ impl RateArguments {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Devices")]
 pub(super) struct DeviceArguments {
-    /// What devices do by themselves; determines the defaults of the options that say so [default: standard for `sm`
-    /// and `what-if`, else agents]
+    /// What devices do by themselves; determines the defaults of the options that say so
     #[arg(long, value_enum, value_name = "PROFILE")]
     devices: Option<DevicesChoice>,
     /// The observer that proves the old lanes empty: token, poll, conservation or lifetime [default: token; on standard
     /// devices lifetime, which needs only age limits in the switches]
     #[arg(long, value_name = "OBSERVER")]
     drain: Option<Observer>,
-    /// Port states while tables are installed and sources are told: hold (the paper's), hold-each (switch by switch),
-    /// discard (the specification's) or off [default: off]
+    /// Port states while tables are installed and sources are notified: hold (the paper's), hold-each (switch by
+    /// switch), discard (the specification's) or off [default: off]
     #[arg(long, value_name = "ARMING")]
     arming: Option<Arming>,
     /// How sources are moved to the other half [default: told; on standard devices fence]
@@ -233,7 +237,7 @@ impl DeviceArguments {
         }
     }
 
-    /// Refuses a time for hosts that are told at once.
+    /// Refuses a time for hosts that are notified at once.
     pub(super) fn check(&self, devices: DeviceProfile) -> Result<(), Failure> {
         if self.settle.is_some() && self.sources(devices) == SourceControl::ByAgent {
             let why = "--settle: sources that are told move at once; omit it, or choose --sources fence or --devices standard";
@@ -319,7 +323,7 @@ impl CrossingArguments {
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct TurnBackArguments {
     /// Switches send a packet back that is to leave by the port it came in by. Without this option they discard it, as
-    /// InfiniBand requires (PortRcvSwitchRelayErrors), and plans may rest on that.
+    /// InfiniBand requires (PortRcvSwitchRelayErrors), and plans may rely on that.
     #[arg(long)]
     turn_back: bool,
 }
@@ -431,8 +435,8 @@ impl ToArguments {
                  in-place or static",
             );
         }
-        if let Some(told) = renumbered {
-            return refused(&format!("{told}: those tables are for others"));
+        if let Some(moved) = renumbered {
+            return refused(&format!("{moved}: those tables are for others"));
         }
         let tables = read_tables(self.to_fdbs.as_ref(), &self.to_lfts, after)?;
         Ok(tables.map(|tables| Imported::new(after, &tables.tables, None)))
@@ -447,7 +451,7 @@ fn read_tables(fdbs: Option<&PathBuf>, lfts: &[PathBuf], fabric: &Fabric) -> Res
         (None, []) => return Ok(None),
     };
     match tables.describe_missing(fabric) {
-        Some(told) => Err(Failure::input(anyhow!("{told}: name the tables of every switch"))),
+        Some(missing) => Err(Failure::input(anyhow!("{missing}: name the tables of every switch"))),
         None => Ok(Some(tables)),
     }
 }

@@ -22,7 +22,6 @@ pub(super) struct Arguments {
     count: Option<u64>,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let mut client = arguments.socket.connect(None)?;
     let (mut seen, mut failed) = (0, None);

@@ -101,8 +101,8 @@ pub(super) fn read_to_look_at(file: &Path, common: Common) -> Result<(Subnets, C
     let subnets = read_any(file, common, |reading| {
         captured = Captured::from(&reading);
         if let Some(incomplete) = &reading.incomplete {
-            let told = incomplete.render_warning(colours_errors());
-            remark(&format!("{told}\nthe fabric is INCOMPLETE: what follows is what the file tells"));
+            let warning = incomplete.render_warning(colours_errors());
+            remark(&format!("{warning}\nthe fabric is INCOMPLETE: what follows is what the file states"));
         }
         Ok(reading.fabric)
     })?;
@@ -188,8 +188,8 @@ fn systems_in(folder: &Path, named: bool) -> Result<SystemFiles, Failure> {
             Ok(Err(error)) if named => return Err(unreadable(error)),
             Err(failure) if named => return Err(failure),
             Ok(Err(error)) => {
-                let told = error.render_warning(colours_errors());
-                remark(&format!("{told}\n{}: left out, as if there were no such system file", path.display()));
+                let warning = error.render_warning(colours_errors());
+                remark(&format!("{warning}\n{}: left out, as if there were no such system file", path.display()));
             }
             Err(failure) => remark(&format!("{}: left out", failure.text())),
         }
@@ -327,8 +327,8 @@ pub(super) struct ReadFile {
     pub sha256: String,
 }
 
-/// What this process has read. Readers of every kind end in one function, and no result depends on this: a page tells
-/// it, so that its reader can see whether another run had the same input.
+/// The files that this process has read. All readers use one function, and no result depends on this list. A page shows
+/// it, so that its reader can check whether another run had the same input.
 static FILES_READ: Mutex<Vec<ReadFile>> = Mutex::new(Vec::new());
 
 /// Every file that has been read so far, each content once, in the order in which they were first read.

@@ -40,7 +40,6 @@ pub(super) struct SmKeyArguments {
 }
 
 impl SmKeyArguments {
-    /// The key.
     pub(super) fn chosen(&self) -> Result<u64, Failure> {
         Ok(chosen("SM_KEY", self.sm_key, self.sm_key_file.as_deref())?.unwrap_or(1))
     }
@@ -59,7 +58,7 @@ fn chosen(name: &str, given: Option<u64>, file: Option<&Path>) -> Result<Option<
         (None, Some(file)) => of_file(file).map(Some).map_err(Failure::Input),
         (None, None) => match std::env::var(&variable) {
             Err(std::env::VarError::NotPresent) => Ok(None),
-            // What it holds is a secret, and is not told.
+            // What it holds is a secret, and is not printed.
             Err(_) => Err(Failure::Input(anyhow!("{variable} is not text: expected up to 16 hexadecimal digits"))),
             Ok(text) => hexadecimal(text.trim())
                 .map(Some)

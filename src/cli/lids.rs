@@ -46,7 +46,6 @@ pub(super) struct Arguments {
     pub(super) reading: FabricReading,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let screen = Screen::beside(common, [arguments.guid2lid.as_ref()])?;
     let fabric = read_fabric(&arguments.fabric, common)?;

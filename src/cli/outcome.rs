@@ -74,9 +74,9 @@ pub(super) fn exit_code(outcome: Result<Answer, Failure>) -> ExitCode {
     match outcome {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => NO.into(),
-        Err(Failure::Input(error)) => tell(&titled(&error), USAGE),
-        Err(Failure::Unreadable(text)) => tell(&text, USAGE),
-        Err(Failure::Undone(error)) => tell(&titled(&error), UNDONE),
+        Err(Failure::Input(error)) => print_failure(&titled(&error), USAGE),
+        Err(Failure::Unreadable(text)) => print_failure(&text, USAGE),
+        Err(Failure::Undone(error)) => print_failure(&titled(&error), UNDONE),
     }
 }
 
@@ -93,7 +93,7 @@ fn titled(error: &anyhow::Error) -> String {
 }
 
 /// If standard error is closed, the exit code alone must do.
-fn tell(text: &str, code: u8) -> ExitCode {
+fn print_failure(text: &str, code: u8) -> ExitCode {
     let shown: Vec<_> = text.lines().map(shortened).collect();
     let _ = writeln!(anstream::stderr(), "{}", shown.join("\n"));
     code.into()

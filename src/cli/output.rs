@@ -86,7 +86,6 @@ impl Screen {
         self.print(&text)
     }
 
-    /// Prints a text.
     pub(super) fn print(self, text: &str) -> Result<(), Failure> {
         if !self.aside {
             return print(text);

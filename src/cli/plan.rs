@@ -43,6 +43,8 @@ Examples:
 Exit codes: 0 proved, or nothing to change; 1 the plan was refused, or cuts off end ports; 2 wrong usage or unreadable input; 3 the change \
 cannot be planned at all.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+#[command(mut_arg("devices", |option| choice::by_default(option, "agents")))]
+#[command(mut_arg("engine", |option| choice::by_default(option, ENGINES[0].name)))]
 pub(super) struct Arguments {
     /// The fabric before: a file in any form of docs/READING.md; `-` is standard input.
     before: PathBuf,
@@ -62,14 +64,14 @@ pub(super) struct Arguments {
     /// The file for the result as a page of HTML that needs nothing beside itself.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// What AFTER lacks leaves once the routing has changed (the default; such a plan halts if it leaves earlier).
+    /// What AFTER lacks leaves after the routing has changed (the default; the plan halts if it leaves earlier).
     #[arg(long, conflicts_with = "sudden")]
     planned: bool,
     /// What AFTER lacks is already dead: nothing is written to it.
     #[arg(long)]
     sudden: bool,
-    /// The planned change is meant to cut off end ports that AFTER still has; without this option the answer to one
-    /// that does is no, and its plan is not written.
+    /// Allow the planned change to cut off end ports that AFTER still has; without this option such a change is
+    /// refused, and its plan is not written.
     #[arg(long, conflicts_with = "sudden")]
     allow_cut_off: bool,
     /// The scheme that changes the routing: double, ordered (forwarding entries alone, in proved waves), static or
@@ -115,7 +117,6 @@ pub(super) struct Arguments {
     pub(super) reading: FabricReading,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let (evidence, page) = (arguments.evidence.file(), arguments.report.as_ref());
     let files = [arguments.output.as_ref(), arguments.certificate.as_ref(), evidence, page];

@@ -16,7 +16,7 @@ const WORTH_TELLING: u64 = 20_000_000;
 const HOPS_A_SECOND: f64 = 5e6;
 /// Below this queues are empty, and latency is that of one packet.
 const NEARLY_IDLE: f64 = 0.05;
-/// Time and share of the work from which on the time that is left can be told.
+/// Time and share of the work after which the remaining time can be estimated.
 const FIRST_ESTIMATE: (Duration, f64) = (Duration::from_secs(2), 0.01);
 
 /// Below that nothing is said of counted work where there is no terminal.
@@ -42,7 +42,6 @@ pub(super) fn above(print: impl FnOnce()) {
 pub(super) struct Waiting(ProgressBar);
 
 impl Waiting {
-    /// The work begins.
     pub(super) fn at(what: &'static str) -> Waiting {
         if !std::io::stderr().is_terminal() {
             return Waiting(ProgressBar::hidden());
@@ -118,7 +117,7 @@ pub(super) struct Progress {
     lines_only: bool,
     begun: Instant,
     expected: u64,
-    told: u64,
+    reported: u64,
 }
 
 impl Progress {
@@ -132,7 +131,17 @@ impl Progress {
     pub(super) fn lines(name: impl Into<String>, chosen_load: bool) -> Progress {
         let (bar, begun) = (ProgressBar::hidden(), Instant::now());
         let name = name.into();
-        Progress { name, chosen_load, usual: 1.0, waiting: None, bar, lines_only: true, begun, expected: 0, told: 0 }
+        Progress {
+            name,
+            chosen_load,
+            usual: 1.0,
+            waiting: None,
+            bar,
+            lines_only: true,
+            begun,
+            expected: 0,
+            reported: 0,
+        }
     }
 
     /// What the load means.
@@ -153,7 +162,7 @@ impl Progress {
         )
     }
 
-    /// The time that is left, once that can be told.
+    /// The remaining time, once it can be estimated.
     fn left(&self, done: u64) -> String {
         let (elapsed, share) = (self.begun.elapsed(), done as f64 / self.expected.max(1) as f64);
         if elapsed < FIRST_ESTIMATE.0 || share < FIRST_ESTIMATE.1 {
@@ -209,8 +218,8 @@ impl Watch for Progress {
         self.bar.set_message(format!("{} at {}", self.name, duration(now_ns)));
         self.bar.set_prefix(self.left(packet_hops));
         let tenth = packet_hops * 10 / self.expected;
-        if self.bar.is_hidden() && tenth > self.told {
-            self.told = tenth;
+        if self.bar.is_hidden() && tenth > self.reported {
+            self.reported = tenth;
             let (hops, left) = (count(packet_hops), self.left(packet_hops));
             remark(&format!("{}: {hops} packet-hops, {} simulated{left}", self.name, duration(now_ns)));
         }

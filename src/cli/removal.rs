@@ -107,7 +107,7 @@ fn chassis(fabric: &Fabric, name: &str) -> Result<Vec<Element>, Failure> {
     };
     let found: Vec<NodeId> = fabric.nodes().filter(|(_, node)| node.present && is_of(node)).map(|(id, _)| id).collect();
     if found.is_empty() {
-        // A node of that name tells which GUID was meant.
+        // A node of that name shows which GUID was meant.
         let own = find_node(fabric, name).ok().and_then(|node| fabric.node(node).system_guid);
         let hint = own.map_or_else(
             || "captures give it as sysimgguid".to_string(),

@@ -75,7 +75,6 @@ pub(super) struct StudyDocument<'a> {
     tables: &'a [ResultTable],
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let files = [arguments.csv.as_ref(), arguments.plot.as_ref(), arguments.report.as_ref()];
     let screen = Screen::beside(common, files)?;

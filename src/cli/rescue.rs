@@ -27,10 +27,10 @@ swept, or not everything was opened.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     port: PortArguments,
-    /// Have each table that discards map those service levels as most tables of the subnet do.
+    /// In each table that discards service levels, map them as most tables of the subnet do.
     #[arg(long)]
     clear: bool,
-    /// Clear although a manager says that it is master: it may have closed them itself, amid a change.
+    /// Clear even if a manager says that it is master. It may have closed them itself, during a change.
     #[arg(long, requires = "clear")]
     force: bool,
     #[command(flatten)]
@@ -58,7 +58,6 @@ struct ClosedRow {
     service_levels: Vec<Sl>,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::undone(anyhow!(error).context("starting the event loop")))?;
@@ -75,7 +74,7 @@ async fn rescue(arguments: &Arguments, common: Common) -> Result<Answer, Failure
         if let Some(master) = found.master.as_ref().filter(|_| !arguments.force) {
             show(&report, common)?;
             return Err(Failure::undone(anyhow!(
-                "nothing is cleared: a subnet manager at {master} says that it is master, and may be amid a change; \
+                "nothing is cleared: a subnet manager at {master} says that it is master, and may be changing the routing; \
                  wait until it has ended, or clear all the same (--force)"
             )));
         }

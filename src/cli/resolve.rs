@@ -14,7 +14,7 @@ use std::net::IpAddr;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The file has an address and a GID in each line, as ibacm's ibacm_hosts.data. It also stands for the neighbour table, which is asked \
-for addresses that are in the IP subnet of an --interface: both tell the same GID. docs/RESOLUTION.md describes the rules.
+for addresses that are in the IP subnet of an --interface: both give the same GID. docs/RESOLUTION.md describes the rules.
 
 Examples:
   reconfig resolve 10.2.0.9 --hosts /etc/rdma/ibacm_hosts.data --interface 10.1.0.5/16

@@ -63,7 +63,7 @@ pub(super) struct Arguments {
     worst: WorstArguments,
     #[command(flatten)]
     exports: Exports,
-    /// Write the tables although they were refused.
+    /// Write the tables even if they were refused.
     #[arg(long)]
     allow_unproved: bool,
     /// Where the routing is refused: write the cycle, loop or hole to this file as a Graphviz digraph.
@@ -144,7 +144,8 @@ impl std::str::FromStr for LmcChoice {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Files to write")]
 struct Exports {
-    /// All of them, under their usual names, in this folder; those of several subnets in folders of their names in it.
+    /// All of these files, under their usual names, in this folder; those of several subnets in folders of their names
+    /// in it.
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
     /// Forwarding tables for OpenSM's engine `file`, as opensm-lfts.dump.
@@ -176,7 +177,6 @@ struct Exports {
     tables: Option<PathBuf>,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let Some(file) = arguments.fabric.as_ref().filter(|_| !arguments.list) else { return list(common) };
     let subnets = read_subnets(file, common)?;
@@ -270,8 +270,8 @@ impl Arguments {
         let data_vls = choice::data_vls(self.choice.vls)?;
         let routed = change::route(RouteInput { fabric, engine: &*engine, data_vls, lmc: self.lmc.0 });
         let routed = routed.map_err(choice::unrouted)?;
-        if let Some(told) = lid::describe_moved(&routed.fabric, &lid::moved(fabric, &routed.fabric)) {
-            output::remark(&format!("{told}; --output FOLDER writes all LIDs (guid2lid)"));
+        if let Some(moved) = lid::describe_moved(&routed.fabric, &lid::moved(fabric, &routed.fabric)) {
+            output::remark(&format!("{moved}; --output FOLDER writes all LIDs (guid2lid)"));
         }
         let routing_ns = start.elapsed().as_nanos() as u64;
         let start = Instant::now();
@@ -313,7 +313,6 @@ impl WorstArguments {
 }
 
 impl EngineChoice {
-    /// The engine named.
     pub(super) fn kind(&self, fabric: &Fabric) -> Result<EngineKind, Failure> {
         let name = self.engine.as_deref().unwrap_or(ENGINES[0].name);
         let root = self.root.as_ref().map(|root| find_node(fabric, root)).transpose()?;

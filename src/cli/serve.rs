@@ -132,7 +132,6 @@ enum PathChoice {
     Records,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let fabric = read_fabric(&arguments.fabric, common)?;
     let options = arguments.options()?;

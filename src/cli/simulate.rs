@@ -59,6 +59,7 @@ sweeps the subnet (docs/GLOSSARY.md has the other words).
 Exit codes: 0 completed, nothing lost to the change, and no end port cut off by a planned one (--compare: by scheme auto), 1 otherwise, 2 wrong usage \
 or unreadable input, 3 the change cannot be made at all.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
+#[command(mut_arg("devices", |option| choice::by_default(option, "agents")))]
 pub(super) struct Arguments {
     /// The fabric: a file in any form of docs/READING.md, or a list of several subnets (NAME.subnets.yaml); `-` is
     /// standard input.
@@ -97,7 +98,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["compare", "adversary"])]
     journal: Option<PathBuf>,
     /// The folder for CSV files: what happened when (series.csv, smps.csv, phases.csv), what each host lost
-    /// (hosts.csv), how loaded each link between switches was (links.csv), and LIDs that are others than in the capture
+    /// (hosts.csv), how loaded each link between switches was (links.csv), and LIDs that differ from the capture's
     /// (lids.csv).
     #[arg(long, value_name = "DIR", conflicts_with = "compare")]
     csv: Option<PathBuf>,
@@ -112,7 +113,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "How it is changed")]
+#[command(next_help_heading = "How it is changed", mut_arg("engine", |option| choice::by_default(option, ENGINES[0].name)))]
 struct MethodArguments {
     /// The scheme that installs the new routing: double, ordered (forwarding entries alone, in proved waves), static or
     /// in-place; auto takes ordered where that is proved, and double elsewhere.
@@ -240,7 +241,6 @@ pub(super) struct Accounted<'a> {
     accounting: Vec<scenario::Line>,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let (subnets, captured) = read_captured(&arguments.fabric, common)?;
     arguments.check(&subnets, common)?;
@@ -306,8 +306,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 
 /// Says which ports have other LIDs; programs have that among the notes.
 fn tell_renumbered(report: &SimulationReport) {
-    let told = report.renumbering.iter();
-    told.for_each(|note| output::remark(&format!("{note}; --csv FOLDER lists them")));
+    let notes = report.renumbering.iter();
+    notes.for_each(|note| output::remark(&format!("{note}; --csv FOLDER lists them")));
 }
 
 /// The loads that the run has, of which only the busiest are reported.

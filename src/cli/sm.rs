@@ -53,7 +53,8 @@ Examples:
   reconfig sm --ca mlx5_0 --port 1 --guid2lid /var/lib/reconfig/guid2lid
   reconfig sm --subnet-prefix fec0000000000001 --prefix-routes /etc/opensm/prefix-routes.conf
 
-Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, end ports or a change were left as they must not stay, or with --once the subnet could not be brought up.")]
+Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, a change was left unfinished or end ports closed, or with --once the subnet could not be brought up.")]
+#[command(mut_arg("devices", |option| choice::by_default(option, "standard")))]
 pub(super) struct Arguments {
     /// List this machine's adapters and ports, and exit.
     #[arg(long)]
@@ -70,12 +71,12 @@ pub(super) struct Arguments {
     /// nothing proved, and the log and `reconfig status` report it.
     #[arg(long)]
     no_fallback: bool,
-    /// How the routing is changed: `auto` writes forwarding entries alone wherever every mixture of old and new ones is
-    /// proved, and moves hosts to the other half of their LIDs elsewhere; `double` always moves them.
+    /// How the routing is changed: `auto` writes forwarding entries alone if every mixture of old and new ones is
+    /// proved, else moves hosts to the other half of their LIDs; `double` always moves them.
     #[arg(long, value_name = "SCHEME", default_value = "auto", value_parser = ["auto", "double"])]
     scheme: String,
     /// While idle, prepare plans for the loss of each switch and of each cable between switches, in at most this many
-    /// MiB, so that such a loss waits for no computing.
+    /// MiB, so that such a loss does not wait for planning.
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "1024", value_parser = clap::value_parser!(u32).range(1..))]
     foresee: Option<u32>,
     /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare; 0: one LID, so that only changes
@@ -91,8 +92,8 @@ pub(super) struct Arguments {
     /// it.
     #[arg(long, value_name = "WHAT", default_value = "rewrite", value_parser = ["rewrite", "proved"])]
     takeover: String,
-    /// Manage the subnet although adaptive routing, or fallback to other outputs, is on at switches. Proofs take their
-    /// forwarding entries for what they do: they say nothing of packets that such a switch sends elsewhere.
+    /// Manage the subnet although adaptive routing, or fallback to other outputs, is on at switches. Proofs assume that
+    /// such a switch follows its forwarding entries, and do not cover packets that it sends elsewhere.
     #[arg(long)]
     allow_adaptive: bool,
     #[command(flatten)]
@@ -126,7 +127,7 @@ pub(super) struct Arguments {
     /// for others].
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
-    /// Record nothing: after a crash the subnet is mended from what its devices hold alone.
+    /// Record nothing: after a crash the next manager mends the subnet from the tables of its devices alone.
     #[arg(long, conflicts_with = "journal")]
     no_journal: bool,
     #[command(flatten)]
@@ -291,10 +292,10 @@ async fn run_on(
     }
     let outcome = tokio::select! {
         outcome = reconfig::sm::run(manager, context, until) => outcome,
-        never = frontend.attend(tell) => match never {},
+        never = frontend.attend(log) => match never {},
         () = two_signals(&mailbox) => Ok(()),
     };
-    frontend.look(tell);
+    frontend.look(log);
     systemd::stopping();
     outcome.map(|()| Answer::Yes).map_err(Failure::undone)
 }
@@ -361,8 +362,8 @@ fn opened_or_not(
     opened: Result<(Journal, Vec<String>), JournalError>,
 ) -> Result<(Option<Journal>, Option<String>), Failure> {
     match opened {
-        Ok((journal, told)) => {
-            told.iter().for_each(|told| tracing::warn!("{told}"));
+        Ok((journal, warnings)) => {
+            warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
             Ok((Some(journal), None))
         }
         // Hosts do not wait for a disk, nor do they when it becomes full later.
@@ -500,8 +501,7 @@ async fn signal_to_end() {
     }
 }
 
-/// Logs an event.
-fn tell(now_ns: u64, happening: &Happening) {
+fn log(now_ns: u64, happening: &Happening) {
     let seconds = now_ns as f64 / 1e9;
     match happening {
         Happening::HostsUp => tracing::info!(seconds, "HOSTS UP, and SL-to-VL tables follow"),

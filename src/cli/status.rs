@@ -18,7 +18,7 @@ Examples:
   reconfig status --sweep
   reconfig status --log debug,reconfig::subnet=trace
 
-Exit codes: 0 all is well, 1 the manager is the master and the subnet is not up, a device is degraded, something failed and is retried, or another manager does not take the subnet or give it up, 2 wrong usage, 3 no manager answered.")]
+Exit codes: 0 all is well, 1 the manager is the master and the subnet is not up, a device is degraded, something failed and is retried, or another manager does not take or release the subnet, 2 wrong usage, 3 no manager answered.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,
@@ -30,7 +30,6 @@ pub(super) struct Arguments {
     log: Option<String>,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let mut client = arguments.socket.connect(Some(PATIENCE))?;
     if let Some(filter) = &arguments.log {

@@ -45,6 +45,8 @@ Examples:
 
 Exit codes: 0 a proved change answers every loss (with --worst, every loss for which one was planned); 1 some loss has no proved change; 2 wrong usage or unreadable input; 3 the routing in force \
 cannot be proved, or a file cannot be written.")]
+#[command(mut_arg("devices", |option| choice::by_default(option, "standard")))]
+#[command(mut_arg("engine", |option| choice::by_default(option, MANAGERS_ENGINES)))]
 pub(super) struct Arguments {
     /// The fabric: a file in any form of docs/READING.md; `-` is standard input.
     fabric: PathBuf,
@@ -57,8 +59,8 @@ pub(super) struct Arguments {
     /// Lose the cables to end ports too.
     #[arg(long)]
     host_cables: bool,
-    /// Plan changes only for this many losses: the worst of those that put pairs out, in the order of the table. For
-    /// the others, report only who is cut off and how many pairs are out, which is found much sooner.
+    /// Plan changes only for this many losses: the first of the table that put pairs out. For the others, report only
+    /// which end ports are cut off and how many pairs are out, which takes much less time.
     #[arg(long, value_name = "NUMBER")]
     worst: Option<usize>,
     /// List every loss, not only the twenty worst.
@@ -99,7 +101,6 @@ pub(super) struct Arguments {
     pub(super) reading: FabricReading,
 }
 
-/// Runs the command.
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let files = [arguments.csv.as_ref(), arguments.report.as_ref()];
     let screen = Screen::beside(common, files)?;

@@ -40,7 +40,7 @@ impl BaseKeeper {
             }
         };
         if let Err(error) = std::thread::Builder::new().name("ahead".to_string()).spawn(work) {
-            tracing::warn!(%error, "what changes begin with is not found out ahead");
+            tracing::warn!(%error, "the next change cannot be prepared ahead: starting a thread failed");
         }
         self.at_work = Some(Work { of, base });
     }

@@ -32,22 +32,22 @@ impl<S: SubnetManager> Driver<S> {
     /// link up; `running` is then unchanged.
     pub async fn look(&mut self) -> Result<Sighting, DriverError> {
         let sighting = self.look_or_restore(false).await?;
-        Ok(sighting.expect("only a look that heeds events ends before its time"))
+        Ok(sighting.expect("only a look that an event may end ends before its time"))
     }
 
-    /// The same, but an event that comes amid a sweep is followed by a glance at once: none if that finds that
+    /// The same, but an event that comes during a sweep is followed by a glance at once: none if that finds that
     /// something is gone which the routing in force uses. That alone is recorded then, and a sweep must follow the
     /// change.
     ///
     /// # Errors
     /// Those of [`Driver::look`].
-    pub async fn look_heeding(&mut self) -> Result<Option<Sighting>, DriverError> {
+    pub async fn look_until_event(&mut self) -> Result<Option<Sighting>, DriverError> {
         self.look_or_restore(true).await
     }
 
-    async fn look_or_restore(&mut self, heeds: bool) -> Result<Option<Sighting>, DriverError> {
+    async fn look_or_restore(&mut self, until_event: bool) -> Result<Option<Sighting>, DriverError> {
         let before = self.running.alive.clone();
-        let sighting = self.sweep(heeds).await;
+        let sighting = self.sweep(until_event).await;
         if sighting.is_err() {
             self.subnet.set_topology(&before, self.running.sm);
             self.running.alive = before;
@@ -55,14 +55,14 @@ impl<S: SubnetManager> Driver<S> {
         sighting
     }
 
-    async fn sweep(&mut self, heeds: bool) -> Result<Option<Sighting>, DriverError> {
+    async fn sweep(&mut self, until_event: bool) -> Result<Option<Sighting>, DriverError> {
         let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
         let mut sweeps = 0;
         loop {
             // Events from before the sweep: the sweep itself shows what they report.
             while self.subnet.pending_event().is_some() {}
-            let discovered = match heeds && sweeps + 1 < SWEEPS {
-                true => self.subnet.discover_heeding().await?,
+            let discovered = match until_event && sweeps + 1 < SWEEPS {
+                true => self.subnet.discover_until_event().await?,
                 false => Some(self.subnet.discover().await?),
             };
             let Some(discovered) = discovered else {
@@ -113,7 +113,7 @@ impl<S: SubnetManager> Driver<S> {
         for &port in &ports {
             tracing::warn!(
                 port = alive.describe_port(port),
-                "nobody answers behind this link, which is up: taken down"
+                "the far end of this link does not answer, and the link is up: taken down"
             );
         }
         // Who was to be brought in and failed at something has a link that is ARMED: what it sends would stand there.
@@ -127,7 +127,7 @@ impl<S: SubnetManager> Driver<S> {
 
     /// Looks whether something of the known subnet is gone, at the cost of a few SMPs. If it is, that alone is
     /// recorded: a sweep must follow the change, for whatever else there is to find. None where nothing that the
-    /// routing in force uses is gone, or only a sweep tells.
+    /// routing in force uses is gone, or only a sweep can tell.
     ///
     /// # Errors
     /// The SM's own port failed.
@@ -144,8 +144,8 @@ impl<S: SubnetManager> Driver<S> {
         Ok(self.running.has_lost_something().then_some(record))
     }
 
-    /// Looks for losses by a glance, or by a sweep where only that tells, and records what is left. Returns whether
-    /// something that the routing in force uses is gone.
+    /// Looks for losses by a glance, or by a sweep where a glance does not suffice, and records what is left. Returns
+    /// whether something that the routing in force uses is gone.
     ///
     /// # Errors
     /// Those of [`Driver::look`].
@@ -197,7 +197,7 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Amid a change, takes cables whose ports went down and came back into use again, where their devices have lost
+    /// During a change, takes cables whose ports went down and came back into use again, where their devices have lost
     /// nothing; the others count as gone. Returns whether that can be.
     async fn take_on_bounced(&mut self, discovered: &Discovered) -> Result<bool, DriverError> {
         let Some(progress) = self.state.progress() else { return Ok(true) };
@@ -265,7 +265,7 @@ pub(super) fn bounced(
     for (cables, what) in [(&again, "they are taken into use again"), (&gone, "it goes on without them")] {
         if let Some(&(first, _)) = cables.first() {
             let port = alive.describe_port(first);
-            tracing::warn!(cables = cables.len(), port, "links bounced amid a change: {what}");
+            tracing::warn!(cables = cables.len(), port, "links bounced during a change: {what}");
         }
     }
     let gone: Vec<PortId> = gone.into_iter().flat_map(|(a, b)| [a, b]).collect();
@@ -309,7 +309,7 @@ impl Running {
         if self.has_lost_something() {
             return Some(common(&self.alive, &self.routed));
         }
-        // Whoever hangs on what is set aside is present, and no change can bring it back.
+        // A device that only what is set aside joins is present, and no change can bring it back.
         let wanted = change::within_reach(&aside(&self.alive), self.sm);
         lacks(&self.routed, &wanted).then_some(wanted)
     }

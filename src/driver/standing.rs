@@ -67,7 +67,7 @@ impl StandingChange {
         Ok(StandingChange { under_way, position, is_made, layers_before: begun.layers_before })
     }
 
-    /// Whether a manager that gives clients `settle_ns` to query again, or tells them, moves sources as the plan has
+    /// Whether a manager that gives clients `settle_ns` to query again, or notifies them, moves sources as the plan has
     /// them moved.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! Aggregation nodes and gateways inside switches are channel adapters to discovery. They own LIDs and are routed to,
 //! but they are no hosts: they offer no traffic, do not run the manager, and come and go with their switch. The rule
 //! takes no vendor's numbers: such an adapter shares the system image GUID with the switch that it is cabled to, which
-//! no adapter in a host does; where a capture has no such GUIDs, the description that aggregation nodes bear tells.
+//! no adapter in a host does; where a capture has no such GUIDs, the description of aggregation nodes decides.
 
 use super::{Fabric, Node, NodeId, NodeKind, PortId};
 

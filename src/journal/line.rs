@@ -67,13 +67,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<Read, LineFault> {
 
 fn entry(line: &[u8]) -> Result<JournalEntry, String> {
     let line = line.strip_suffix(b"\n").ok_or("it does not end with a line feed")?;
-    let (told, json) = line.split_at_checked(9).ok_or("it is shorter than a checksum")?;
-    let told = std::str::from_utf8(told).ok().and_then(|told| told.strip_suffix(' '));
-    let is_checksum = |told: &&str| told.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let told = told.filter(is_checksum).ok_or("it does not begin with a checksum")?;
+    let (claimed, json) = line.split_at_checked(9).ok_or("it is shorter than a checksum")?;
+    let claimed = std::str::from_utf8(claimed).ok().and_then(|claimed| claimed.strip_suffix(' '));
+    let is_checksum = |claimed: &&str| claimed.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let claimed = claimed.filter(is_checksum).ok_or("it does not begin with a checksum")?;
     let found = format!("{:08x}", crc32fast::hash(json));
-    if told != found {
-        return Err(format!("its checksum is {told}, and that of its content {found}"));
+    if claimed != found {
+        return Err(format!("its checksum is {claimed}, and that of its content {found}"));
     }
     serde_json::from_slice(json).map_err(|error| format!("column {}: {error}", error.column() + 9))
 }

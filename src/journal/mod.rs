@@ -65,7 +65,7 @@ impl Journal {
     /// Another process has it open, or the disk refuses.
     pub fn open(path: &Path, epoch_ns: u64) -> Result<(Journal, Vec<String>), JournalError> {
         let mut file = file::open(path)?;
-        let mut told = Vec::new();
+        let mut warnings = Vec::new();
         let bytes = file.content(path)?;
         let read = match line::read(&bytes) {
             Ok(read) => read,
@@ -73,13 +73,13 @@ impl Journal {
                 let aside = path.with_added_extension("damaged");
                 let anew = line::written(&JournalEntry { at_ns: epoch_ns, record: opened() });
                 file.renew(path, &aside, anew.as_bytes())?;
-                told.push(format!("{}: {fault}: kept as {}, and begun anew", path.display(), aside.display()));
+                warnings.push(format!("{}: {fault}: kept as {}, and begun anew", path.display(), aside.display()));
                 line::Read { len: anew.len() as u64, ..line::Read::default() }
             }
         };
         let mut journal = Journal::over(Box::new(file), path, epoch_ns);
         if let Some(torn) = read.torn {
-            told.push(format!("{}: {torn}: the record was never acted on, and is cut off", path.display()));
+            warnings.push(format!("{}: {torn}: the record was never acted on, and is cut off", path.display()));
             journal.is_torn = true;
         }
         journal.len = read.len;
@@ -87,7 +87,7 @@ impl Journal {
         if journal.len == 0 {
             journal.append(0, opened())?;
         }
-        Ok((journal, told))
+        Ok((journal, warnings))
     }
 
     /// Begins the journal at `path` anew, in simulated time, and makes its folder.
@@ -172,7 +172,7 @@ impl Journal {
         }
     }
 
-    /// Records that a change is not gone on with, unless that is recorded.
+    /// Records that a change is not resumed, unless that is recorded.
     ///
     /// # Errors
     /// The disk refuses.
@@ -275,8 +275,8 @@ mod tests {
     fn a_large_journal_begins_anew_and_keeps_what_is_needed() {
         let folder = tempfile::tempdir().expect("room");
         let path = folder.path().join("sm.journal");
-        let (mut journal, told) = Journal::open(&path, 7).expect("it can be made");
-        assert_eq!(told, Vec::<String>::new());
+        let (mut journal, warnings) = Journal::open(&path, 7).expect("it can be made");
+        assert_eq!(warnings, Vec::<String>::new());
         journal.set_aside(1, vec!["0x10".to_string()]).expect("room");
         journal.begin_anew(5).expect("room");
         journal.ended(6, &Outcome::Completed).expect("room");
@@ -305,7 +305,7 @@ mod tests {
         drop(journal);
         let (entries, torn) = read(&path).expect("whole");
         assert_eq!((entries.len(), torn), (3, None), "{entries:?}");
-        let (journal, told) = Journal::open(&path, 7).expect("it can be read");
-        assert_eq!((journal.aside(), told), (&["0x10".to_string()][..], vec![]));
+        let (journal, warnings) = Journal::open(&path, 7).expect("it can be read");
+        assert_eq!((journal.aside(), warnings), (&["0x10".to_string()][..], vec![]));
     }
 }

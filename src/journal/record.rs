@@ -63,7 +63,7 @@ pub enum JournalRecord {
         /// The failure.
         reason: String,
     },
-    /// The change is not gone on with: the subnet is not as it left it.
+    /// The change is not resumed: the subnet is not as it left it.
     Abandoned {
         /// In which way.
         why: String,

@@ -122,8 +122,8 @@ impl Guid2Lid {
         let mut ranges: BTreeMap<_, _> =
             self.ranges.iter().filter(|&(_, &range)| free(range)).map(|(&guid, &range)| (guid, range)).collect();
         for port in fabric.lid_ports() {
-            let told = fabric.port(port);
-            let range = told.lid.and_then(|lid| LidRange::new(lid, Lid(lid.0 + told.lmc.lids() - 1)));
+            let held = fabric.port(port);
+            let range = held.lid.and_then(|lid| LidRange::new(lid, Lid(lid.0 + held.lmc.lids() - 1)));
             if let (Some(guid), Some(range)) = (guid_of(fabric, port), range) {
                 ranges.insert(guid, range);
             }
@@ -134,8 +134,8 @@ impl Guid2Lid {
 
 /// The GUID of a port in the file. Port 0 of a switch has its node's GUID if the capture omits its own.
 pub(super) fn guid_of(fabric: &Fabric, port: PortId) -> Option<Guid> {
-    let (told, node) = (fabric.port(port), fabric.node(fabric.port(port).node));
-    told.guid.or_else(|| node.is_switch().then_some(node.guid))
+    let (held, node) = (fabric.port(port), fabric.node(fabric.port(port).node));
+    held.guid.or_else(|| node.is_switch().then_some(node.guid))
 }
 
 struct Reader<'a> {
@@ -152,8 +152,8 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         let before = cursor.clone();
-        let told = cursor.guid()?;
-        let guid = told.value.ok_or_else(|| before.unexpected("a GUID other than 0"))?;
+        let guid_read = cursor.guid()?;
+        let guid = guid_read.value.ok_or_else(|| before.unexpected("a GUID other than 0"))?;
         let (first, last) = (lid(&mut cursor)?, lid(&mut cursor)?);
         cursor.finish()?;
         let span = Span { start: first.at.start, end: last.at.end };
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
             let problem = format!("LID {} to {} is not a range", first.value, last.value);
             return Err(self.source.error(span, problem, "expected the first LID, then the last"));
         };
-        self.take(Spanned { value: guid, at: told.at }, Spanned { value: range, at: span })
+        self.take(Spanned { value: guid, at: guid_read.at }, Spanned { value: range, at: span })
     }
 
     fn take(&mut self, guid: Spanned<Guid>, range: Spanned<LidRange>) -> Result<(), ReadError> {
@@ -187,9 +187,9 @@ fn lid(cursor: &mut Cursor<'_>) -> Result<Spanned<Lid>, ReadError> {
     let expected = "a unicast LID from 0x0001 to 0xbfff";
     cursor.blanks();
     let before = cursor.clone();
-    let told = cursor.c_number(u64::from(Lid::MAX_UNICAST.0), expected)?;
-    let lid = Lid(told.value as u16);
-    if lid.is_unicast() { Ok(Spanned { value: lid, at: told.at }) } else { Err(before.unexpected(expected)) }
+    let number = cursor.c_number(u64::from(Lid::MAX_UNICAST.0), expected)?;
+    let lid = Lid(number.value as u16);
+    if lid.is_unicast() { Ok(Spanned { value: lid, at: number.at }) } else { Err(before.unexpected(expected)) }
 }
 
 #[cfg(test)]

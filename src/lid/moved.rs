@@ -22,7 +22,7 @@ pub fn moved(captured: &Fabric, used: &Fabric) -> Vec<MovedLids> {
     moved.map(|(port, was, is)| MovedLids { port, was, is }).collect()
 }
 
-/// What a reader is told of them; none if there are none.
+/// The text for a reader; none if there are none.
 pub fn describe_moved(used: &Fabric, moved: &[MovedLids]) -> Option<String> {
     let &MovedLids { port, was, is } = moved.first()?;
     let (number, all, name) = (moved.len(), used.lid_ports().count(), used.describe_port(port));
@@ -48,7 +48,7 @@ mod tests {
         let used = assign(&captured, Lmc::new(1).expect("an LMC")).expect("room");
         let found = moved(&captured, &used);
         assert!(!found.is_empty());
-        let told = describe_moved(&used, &found).expect("some");
-        assert!(told.starts_with(&format!("{} of 8 ports have other LIDs here", found.len())), "{told}");
+        let text = describe_moved(&used, &found).expect("some");
+        assert!(text.starts_with(&format!("{} of 8 ports have other LIDs here", found.len())), "{text}");
     }
 }

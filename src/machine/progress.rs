@@ -139,7 +139,6 @@ impl ChangeProgress {
         (State::Completed(self.idle()), commands)
     }
 
-    /// Undoes the split.
     pub(super) fn call_off(mut self, why: CallOff) -> Next {
         self.deferred |= why == CallOff::TopologyChanged;
         State::CallingOff(self.next_question(), why).with_command()

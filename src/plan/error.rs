@@ -30,7 +30,7 @@ pub enum PlanError {
         /// The port.
         port: String,
     },
-    /// A base LID on which the halves cannot be told apart.
+    /// A base LID on which the halves cannot be distinguished.
     #[error("{port} has base LID {lid}, which is not a multiple of 2^{lmc}: assign LIDs anew")]
     Unaligned {
         /// The port.

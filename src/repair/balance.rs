@@ -71,7 +71,6 @@ pub struct Quality {
     pub pairs: u64,
 }
 
-/// Measures tables.
 pub(super) fn quality(subject: &RepairSubject<'_>, columns: &LidColumns) -> Quality {
     let net = &subject.net;
     let (mut ways, mut load) = (Ways::new(net), PairLoad::none(net));

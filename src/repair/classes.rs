@@ -1,7 +1,7 @@
 //! Who sends to a LID, on which lanes: classes of packets, and the lane of each at every hop.
 //!
 //! A *class* here is a set of service levels that every switch maps alike. Where the lane depends on nothing but the
-//! class, packets stay on one *plane*, and lanes that no table tells apart share it. Where every source may send on
+//! class, packets stay on one *plane*, and lanes that no table distinguishes share it. Where every source may send on
 //! every level and the lane depends on the level alone, all lanes carry the same traffic, so one plane stands for all.
 
 use super::RepairInput;
@@ -28,7 +28,7 @@ enum ClassLane {
     ByHop(Sl),
 }
 
-/// An end port that sends, or port 0 of a switch where senders are told apart.
+/// An end port that sends, or port 0 of a switch where senders are distinguished.
 struct Source {
     port: PortId,
     row: u32,
@@ -108,6 +108,8 @@ impl<'a> Classes<'a> {
 
     /// Finds the classes of the service levels in use.
     fn divide(&mut self) {
+        // Where every source may send on every level, and all hops agree on its lane, a ring on one lane is a ring on
+        // each: one class stands for all.
         let free = self.ways.iter().all(|ways| ways.is_empty());
         let common = self.common_table();
         let mut keys: Vec<Vec<Vl>> = Vec::new();
@@ -204,12 +206,14 @@ impl<'a> Classes<'a> {
     fn mask(&self, fabric: &Fabric, owner: PortId, lid: Lid) -> ClassMask {
         match fabric.half_of(lid) {
             Some(half) => self.all[half.index()],
+            // A LID of no half, such as a switch's own: sources of either half send to it.
             None if self.switches || !fabric.node(fabric.port(owner).node).is_switch() => self.all[0] | self.all[1],
             None => 0,
         }
     }
 
-    /// The classes in which the manager's port may answer to a LID of the other half than theirs.
+    /// The classes in which the manager's port may answer to a LID of the other half than theirs. An answer goes to the
+    /// base LID of a client on the level of its request, so only base LIDs get such packets (P0.8).
     fn answers(&self, fabric: &Fabric, owner: PortId, lid: Lid) -> ClassMask {
         let base = fabric.port(owner).lid == Some(lid);
         match (self.answerer, fabric.half_of(lid)) {
@@ -221,7 +225,7 @@ impl<'a> Classes<'a> {
     /// Finds who sends to a LID.
     pub fn feed(&self, net: &Net, fabric: &Fabric, owner: PortId, lid: Lid, feed: &mut Feed) {
         self.feed_by_ends(net, fabric, owner, lid, feed);
-        // A switch replies to whoever asked it. Where senders are told apart, it is one of them.
+        // A switch replies to whoever asked it. Where senders are distinguished, it is one of them.
         if self.switches && !self.tells_sources_apart() {
             let mask = self.mask(fabric, owner, lid);
             for ((before, now), present) in feed.before.iter_mut().zip(&mut feed.now).zip(&self.present) {
@@ -259,6 +263,7 @@ impl<'a> Classes<'a> {
         for ((before, now), counts) in feed.before.iter_mut().zip(&mut feed.now).zip(&self.counts) {
             (*before, *now) = (all(counts[0]), all(counts[1]));
         }
+        // Nobody sends to itself through the subnet, so the owner is taken out of the count of its switch.
         let row = fabric.neighbour(owner).map_or(NONE, |switch| net.row_of(switch)) as usize;
         if let Some(counts) = self.counts.get(row) {
             let own = self.sources[self.first[row] as usize..self.first[row + 1] as usize].iter();

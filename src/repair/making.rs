@@ -201,6 +201,7 @@ impl<'s, 'a> Making<'s, 'a> {
             if failed.is_empty() {
                 break;
             }
+            // What was admitted for others may be what refused them: they go first now.
             targets.retain(|target| !failed.contains(target));
             targets.splice(0..0, failed);
         }
@@ -387,6 +388,7 @@ impl<'s, 'a> Making<'s, 'a> {
         self.limit = self.subject.work.get().saturating_add(self.subject.input.budget.relax);
         self.make_room();
         self.follow_guides();
+        // Waves that serve nothing more would only take time.
         if self.left.len() >= saved.left.len() {
             self.restore(saved);
         }
@@ -401,6 +403,7 @@ impl<'s, 'a> Making<'s, 'a> {
             let room = relax::Room { from: &from, left: &self.left, seed, limit: self.limit };
             let Some(moved) = relax::make_room(self.subject, &self.ground, &room) else { continue };
             let saved = self.save();
+            // Every second seed keeps moves that served nothing: the next one then begins with other tables.
             if !self.set_anew(WavePurpose::Relax, moved) || self.left.len() >= saved.left.len() && seed % 2 == 0 {
                 self.restore(saved);
             }
@@ -486,7 +489,8 @@ impl<'s, 'a> Making<'s, 'a> {
         }
     }
 
-    /// Waves towards the full re-route, so that balance does not decay over many repairs. Where the re-route is no
+    /// Waves towards the full re-route, so that balance does not decay over many repairs. The cost may rise before it
+    /// falls, so waves go on to the limit, and those after the best one are dropped. Where the re-route is no
     /// better than what there is, and from where a wave towards it makes nothing better, there is none.
     pub fn renew(&mut self) {
         let Some(target) = self.target.take() else { return };
@@ -517,7 +521,8 @@ impl<'s, 'a> Making<'s, 'a> {
 
     /// Does without `aged` where waves prove without it.
     pub fn hurry(&mut self) {
-        // The first wave since the last barrier.
+        // The first wave since the last barrier: with no barrier between, packets of all tables since then meet, so
+        // they are proved together.
         let mut first = 0;
         for at in (0..self.steps.len()).filter(|&at| self.steps[at].aged_before).collect::<Vec<_>>() {
             let moment = if at == 0 { Moment::Loss } else { self.steps[first].moment() };

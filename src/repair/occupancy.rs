@@ -5,9 +5,9 @@ use super::columns::Ways;
 use super::net::Net;
 
 /// Gets every dependency that a walk passes, and ends the walk by false.
-pub(super) trait Tell: FnMut(u32, u32) -> bool {}
+pub(super) trait Emit: FnMut(u32, u32) -> bool {}
 
-impl<T: FnMut(u32, u32) -> bool> Tell for T {}
+impl<T: FnMut(u32, u32) -> bool> Emit for T {}
 
 /// Lanes that packets of one LID can occupy, by class.
 pub(super) struct Occupancy {
@@ -41,6 +41,8 @@ impl<'a> Entries<'a> {
         Entries { old: column, new: column }
     }
 
+    /// What packets may meet at a row. A packet may meet old entries at some rows and new ones at others, in any
+    /// pattern: with both at every row, one walk covers all mixtures of a wave.
     #[inline]
     pub fn at(&self, row: usize) -> impl Iterator<Item = u32> + use<> {
         let (old, new) = (self.old[row], self.new[row]);
@@ -92,7 +94,8 @@ impl Occupancy {
         }
     }
 
-    /// Packets of dead channels vanish.
+    /// Packets of dead channels vanish. The trail stays: rolled back to its beginning it empties every slot all the
+    /// same.
     pub fn bury(&mut self, alive: &[bool]) {
         for at in 0..self.trail.len() {
             let slot = self.trail[at].0 as usize;
@@ -105,6 +108,7 @@ impl Occupancy {
     /// Everything that stands somewhere is to be followed again.
     pub fn stir(&mut self) {
         for &(slot, was) in &self.trail {
+            // A slot may be on the trail several times, each time with what was new.
             let (class, channel) = (slot as usize / self.channels, slot % self.channels as u32);
             let planes = self.planes[slot as usize] & !was;
             if planes != 0 {
@@ -137,11 +141,11 @@ impl Occupancy {
     }
 
     /// Follows everything until nothing new is occupied. Whether it came to its end.
-    pub fn spread(&mut self, way: &Passage<'_>, entries: Entries<'_>, tell: &mut impl Tell) -> bool {
+    pub fn spread(&mut self, way: &Passage<'_>, entries: Entries<'_>, emit: &mut impl Emit) -> bool {
         while let Some(Standing { class, channel, planes }) = self.stack.pop() {
             let row = way.net.to(channel);
             for entry in entries.at(row) {
-                if !self.pass(way, Standing { class, channel, planes }, entry, tell) {
+                if !self.pass(way, Standing { class, channel, planes }, entry, emit) {
                     return false;
                 }
             }
@@ -150,7 +154,7 @@ impl Occupancy {
     }
 
     /// Packets in a channel go on by an entry of the row that it leads to.
-    fn pass(&mut self, way: &Passage<'_>, standing: Standing, entry: u32, tell: &mut impl Tell) -> bool {
+    fn pass(&mut self, way: &Passage<'_>, standing: Standing, entry: u32, emit: &mut impl Emit) -> bool {
         if !Net::leads(way.flags, entry) {
             return true;
         }
@@ -159,12 +163,14 @@ impl Occupancy {
             // Discarded, which is a loss unless all of them were lost already.
             return !way.fair.get(standing.channel as usize).is_some_and(|&fair| fair);
         }
+        // The next lane follows from level, input and output, not from the lane that the packet stands on. So each
+        // plane that it may stand on waits for each that it may take.
         let (class, all) = (standing.class as usize, classes.planes as u32);
         let (arrives, leaves) = (net.channel(standing.channel), net.channel(entry));
         let onward = classes.step(class, arrives.to as usize, arrives.input, leaves.port);
         for plane in planes_of(standing.planes) {
             for next in planes_of(onward) {
-                if !tell(standing.channel * all + plane, entry * all + next) {
+                if !emit(standing.channel * all + plane, entry * all + next) {
                     return false;
                 }
             }
@@ -173,13 +179,13 @@ impl Occupancy {
         true
     }
 
-    /// What stands at the inputs of a row, and what its end ports send, takes a new entry. False where `tell` ended it.
-    pub fn redirect(&mut self, way: &Passage<'_>, row: usize, entry: u32, tell: &mut impl Tell) -> bool {
+    /// What stands at the inputs of a row, and what its end ports send, takes a new entry. False where `emit` ended it.
+    pub fn redirect(&mut self, way: &Passage<'_>, row: usize, entry: u32, emit: &mut impl Emit) -> bool {
         for channel in way.net.into(row).filter(|&channel| way.flags[channel as usize]) {
             for class in 0..way.classes.len() {
                 let planes = self.at(class, channel);
                 let standing = Standing { class: class as u32, channel, planes };
-                if planes != 0 && !self.pass(way, standing, entry, tell) {
+                if planes != 0 && !self.pass(way, standing, entry, emit) {
                     return false;
                 }
             }

@@ -136,8 +136,8 @@ impl LaneBits {
 
     /// The lanes of a shortest cycle; none without one.
     pub fn ring(&self, net: &Net) -> Vec<u32> {
-        let graph = LaneGraph::new(self.lanes(), |tell| {
-            (0..self.lanes() as u32).for_each(|lane| self.after(net, lane).for_each(|after| tell(lane, after)));
+        let graph = LaneGraph::new(self.lanes(), |emit| {
+            (0..self.lanes() as u32).for_each(|lane| self.after(net, lane).for_each(|after| emit(lane, after)));
         });
         graph.order().err().map_or_else(Vec::new, |cycle| cycle.nodes)
     }
@@ -163,7 +163,7 @@ fn ones(mut word: u64) -> impl Iterator<Item = u32> {
 }
 
 /// The lanes that a search has come by, as bits of their rows. Many lanes lead into one row, and nearly all that
-/// follows one of them follows others, too: a word of bits tells at once what is new.
+/// follows one of them follows others, too: a word of bits shows at once what is new.
 struct RowMarks {
     words: usize,
     /// By row: the last search that came by.

@@ -96,6 +96,7 @@ impl WaySearch {
             self.weigh(trial, &left);
             self.explore(trial, load, prefer, taste, &left);
         }
+        // The load of this target is counted anew once it is served, over its whole column.
         self.added.drain(..).for_each(|(channel, pairs)| load.pairs[channel as usize] -= pairs);
         left.retain(|&row| self.hops[row as usize] == NONE);
         if let Some(toward) = taste.toward.filter(|_| taste.clears) {
@@ -184,6 +185,7 @@ impl WaySearch {
         let net = &trial.subject.net;
         left.iter().for_each(|&row| self.behind[row as usize] = u64::from(net.ends[row as usize]));
         for &row in left {
+            // Entries of lost rows may lead round: as many steps as there are rows see everything that is behind.
             let (mut at, mut steps) = (row as usize, 0);
             while let entry = trial.now[at]
                 && Net::leads(&net.kept, entry)
@@ -195,6 +197,8 @@ impl WaySearch {
         }
     }
 
+    /// Dijkstra's search outward from rows that have a way: a row is settled by its cheapest channel that is admitted.
+    /// A refused entry is not offered again: within a wave dependencies are only added, so it would be refused again.
     fn explore(
         &mut self,
         trial: &mut Trial<'_, '_>,
@@ -219,7 +223,8 @@ impl WaySearch {
                 continue;
             }
             if taste.seed == 0 {
-                // Loads have risen since the offer.
+                // Loads have risen since the offer. They only rise during a search, so what stays in front is the
+                // least.
                 let now = self.bottleneck(trial, load, channel);
                 if now > weight {
                     self.heap.push(Reverse((cost, now, channel)));
@@ -250,6 +255,8 @@ impl WaySearch {
         if !net.kept[channel as usize] || !net.stays[row] || taste.senders && net.ends[row] == 0 {
             return;
         }
+        // Paid by this row alone, and not carried on in `hops`: it weighs a row's write against one more hop, and rows
+        // further out choose by how far it really is.
         let dearer = if prefer[row] == channel { 0 } else { taste.change };
         let noise = if taste.stray > 0 { (self.random.next() % u64::from(taste.stray + 1)) as u32 } else { 0 };
         let weight = if taste.seed == 0 { self.bottleneck(trial, load, channel) } else { self.random.next() };

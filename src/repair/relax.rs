@@ -52,6 +52,8 @@ pub(super) fn make_room(subject: &RepairSubject<'_>, ground: &Ground, room: &Roo
         trial,
     };
     let mut targets: Vec<u32> = room.left.iter().map(|unserved| unserved.target).collect();
+    // Each target takes room that another might need, and nothing says which should come first: each seed tries another
+    // order (Fisher and Yates).
     for at in (1..targets.len()).rev() {
         targets.swap(at, (relax.random.next() % (at as u64 + 1)) as usize);
     }
@@ -79,6 +81,7 @@ impl Relax<'_, '_> {
                     }
                 }
             }
+            // The imagined ways grow outward as in Dijkstra's search: the fewest hops first, noise among equals.
             choices.sort_unstable();
             let made = choices.into_iter().map(|(_, _, channel)| channel).find(|&channel| {
                 let next = column[net.to(channel)];
@@ -86,6 +89,7 @@ impl Relax<'_, '_> {
             });
             let Some(channel) = made else { break };
             let next = column[net.to(channel)];
+            // Room that was made for this way must outlast the moves that make room for the next one.
             if next != HERE {
                 self.uses.reserve(net, channel, next);
             }
@@ -101,6 +105,7 @@ impl Relax<'_, '_> {
             if self.trial.work() >= self.limit {
                 return false;
             }
+            // A dependency goes only when its last user goes, and one user that finds no other way undoes all moves.
             ring.sort_by_key(|&(before, after)| self.uses.count(net, before, after));
             if !ring.into_iter().take(TRIED).any(|(before, after)| self.lead_elsewhere(before, after)) {
                 return false;
@@ -114,6 +119,8 @@ impl Relax<'_, '_> {
         let planes = self.trial.subject.classes.planes as u32;
         let net = &self.trial.subject.net;
         let Relax { trial, uses, .. } = self;
+        // The order still holds dependencies that only earlier entries have. After `aged` their packets are gone, so a
+        // ring through one is no obstacle then.
         let stays = |before: u32, after: u32| uses.stays(net, before / planes, after / planes);
         let found =
             (0..planes).find_map(|plane| trial.order.way(net, after * planes + plane, before * planes + plane, stays));
@@ -141,8 +148,10 @@ impl Relax<'_, '_> {
         for user in users {
             let was = self.trial.new.column(user).to_vec();
             if !self.move_one(user, [through, from]) {
+                // The order keeps a trail; columns and counts have none. Each user's column is its own, so they may be
+                // put back in any order, but `uses` counts `new`: the new column is taken out before `new` loses it.
                 self.trial.order.roll_back(net, mark);
-                for (user, was) in undo.into_iter().rev() {
+                for (user, was) in undo {
                     self.uses.change(net, self.trial.new.column(user), -1);
                     self.trial.new.set(user, &was);
                     self.uses.change(net, &was, 1);
@@ -155,7 +164,7 @@ impl Relax<'_, '_> {
         true
     }
 
-    /// Gives one of two rows of a LID another entry.
+    /// Gives one of two rows of a LID another entry: the row that a dependency passes, or the one before it.
     fn move_one(&mut self, target: usize, rows: [usize; 2]) -> bool {
         let net = &self.trial.subject.net;
         self.trial.turn_to(target);
@@ -166,9 +175,11 @@ impl Relax<'_, '_> {
             for channel in net.out(row).filter(|&channel| channel != self.trial.now[row]) {
                 let change = Change { row: row as u32, entry: channel };
                 let beyond = net.to(channel);
+                // During the wave a packet may meet the old or the new entries beyond: both must deliver it.
                 if self.trial.is_safe(change) && self.ways.arrives(beyond) && self.before.arrives(beyond) {
-                    let nearer = u32::from(row == rows[0]);
-                    choices.push((self.ways.hops[beyond] + 1 + nearer, self.random.next(), change));
+                    // Both ways are counted from `rows[1]`, one hop before `rows[0]`.
+                    let further = u32::from(row == rows[0]);
+                    choices.push((self.ways.hops[beyond] + 1 + further, self.random.next(), change));
                 }
             }
         }

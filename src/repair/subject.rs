@@ -63,7 +63,7 @@ impl<'a> RepairSubject<'a> {
         Passage { net: &self.net, classes: &self.classes, feed, flags, discards_turned_back, fair }
     }
 
-    /// Where packets of a target stand by entries that do not change; `tell` gets the dependencies between lanes that
+    /// Where packets of a target stand by entries that do not change; `emit` gets the dependencies between lanes that
     /// have survived.
     pub fn settle(
         &self,
@@ -71,7 +71,7 @@ impl<'a> RepairSubject<'a> {
         feed: &Feed,
         moment: Moment,
         occupancy: &mut Occupancy,
-        tell: &mut impl FnMut(u32, u32),
+        emit: &mut impl FnMut(u32, u32),
     ) {
         occupancy.clear();
         let (way, entries) = (self.passage(feed, moment, &[]), Entries::steady(column));
@@ -84,7 +84,7 @@ impl<'a> RepairSubject<'a> {
                 self.turned_back.set(true);
             }
             if survives(before) && survives(after) {
-                tell(before, after);
+                emit(before, after);
             }
             true
         });

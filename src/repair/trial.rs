@@ -9,7 +9,6 @@ use super::order::LaneOrder;
 use super::probe::Within;
 use super::subject::{Ground, Moment, RepairSubject};
 
-/// A new entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Change {
     pub row: u32,
@@ -177,8 +176,8 @@ impl<'s, 'a> Trial<'s, 'a> {
         }
         let Trial { subject, order, occupancy, feed, was, now, fair, .. } = self;
         let way = subject.passage(feed, Moment::Aged, fair);
-        let mut tell = |before, after| order.admit(&subject.net, before, after);
-        occupancy.spread(&way, Entries { old: was, new: now }, &mut tell)
+        let mut emit = |before, after| order.admit(&subject.net, before, after);
+        occupancy.spread(&way, Entries { old: was, new: now }, &mut emit)
     }
 
     /// Whether what stands at the inputs of the rows closes no cycle by taking the new entries.
@@ -192,8 +191,8 @@ impl<'s, 'a> Trial<'s, 'a> {
         let way = subject.passage(feed, Moment::Aged, fair);
         // Every lane into the row may hold packets that now go on.
         order.visited += changes.iter().map(|change| net.into(change.row as usize).count() as u64).sum::<u64>();
-        let mut tell = |before, after| order.admit(net, before, after);
-        changes.iter().all(|change| occupancy.redirect(&way, change.row as usize, change.entry, &mut tell))
+        let mut emit = |before, after| order.admit(net, before, after);
+        changes.iter().all(|change| occupancy.redirect(&way, change.row as usize, change.entry, &mut emit))
     }
 
     /// Whether some mixture leads from a new entry back to its row. Where nobody sends no dependency shows that.

@@ -40,7 +40,7 @@ impl SwitchOrder {
         SwitchOrder::new(net, rows)
     }
 
-    /// The order of before as far as it serves: one sink (a switch without a neighbour further up) and all that has a
+    /// The old order as far as it serves: one sink (a switch without a neighbour further up) and all that has a
     /// way up to it keep their order; the rest follows, each next to something placed. Variants differ in the sink, and
     /// in whether two placed neighbours count before rank.
     pub fn repaired(net: &Net, order: &[NodeId], variant: usize) -> SwitchOrder {
@@ -70,9 +70,9 @@ impl SwitchOrder {
         SwitchOrder::new(net, rows)
     }
 
-    /// The order of before with its extra sinks led into one. From each a chain leads down to a row from which another
+    /// The old order with its extra sinks led into one. From each a chain leads down to a row from which another
     /// way leads up to the main sink, over rows that have no other neighbour further up than the last one; the chain is
-    /// turned upside down. Its rows have one neighbour further up then too, so no turn that the order of before allows
+    /// turned upside down. Its rows have one neighbour further up then too, so no turn that the old order allows
     /// becomes one from down to up: tables by either may be in force together. Variants differ in the main sink. None
     /// where some sink has no such chain.
     pub fn grafted(net: &Net, order: &[NodeId], variant: usize) -> Option<SwitchOrder> {
@@ -103,10 +103,10 @@ impl SwitchOrder {
             let mut longer: Vec<Vec<u32>> = Vec::new();
             for chain in &chains {
                 let last = chain[chain.len() - 1];
-                let hangs = |next: u32| led[next as usize] || self.above(net, next).all(|above| above == last);
+                let fits = |next: u32| led[next as usize] || self.above(net, next).all(|above| above == last);
                 for next in self.neighbours(net, last) {
                     // Several cables to one neighbour are one step.
-                    if self.is_known(next) && self.before(last, next) && hangs(next) && seen.insert(next) {
+                    if self.is_known(next) && self.before(last, next) && fits(next) && seen.insert(next) {
                         longer.push([&chain[..], &[next]].concat());
                     }
                 }
@@ -133,6 +133,8 @@ impl SwitchOrder {
     fn turned_over(&self, net: &Net, chain: &[u32]) -> Option<SwitchOrder> {
         let turned: BTreeSet<(u32, u32)> = chain.windows(2).map(|pair| (pair[1], pair[0])).collect();
         let above = |a: u32, b: u32| turned.contains(&(a, b)) || !turned.contains(&(b, a)) && self.before(a, b);
+        // Kahn's algorithm over the cables, each from its upper end. Among rows that are ready the old rank decides, so
+        // that only the chain moves. Rows that never become ready are on a ring of cables: no order has all of these.
         let mut missing: Vec<usize> = vec![0; net.rows.len()];
         for &row in &self.rows {
             missing[row as usize] = self.neighbours(net, row).filter(|&next| above(next, row)).count();
@@ -188,6 +190,7 @@ impl SwitchOrder {
         let mut last = NONE;
         for at in targets {
             let target = subject.targets[at];
+            // LIDs at one row share their distances; their ways differ by load.
             if self.rank[target.row as usize] == NONE {
                 continue;
             }
@@ -210,7 +213,9 @@ impl SwitchOrder {
         routed
     }
 
-    /// Whether a channel is on a shortest way that restricted up*/down* takes.
+    /// Whether a channel is on a shortest way that restricted up*/down* takes. An entry does not know where a packet
+    /// came from, and a packet that came down must not go up again. So a row that has a way down takes it, even if one
+    /// over a row further up were shorter.
     fn serves(&self, net: &Net, towards: &Towards, channel: u32) -> bool {
         let (from, to) = (net.channel(channel).from as usize, net.to(channel));
         let down = towards.down[from] != NONE;
@@ -236,6 +241,7 @@ impl SwitchOrder {
                 }
             }
         }
+        // In the order, so that every row further up is done.
         for &row in &self.rows {
             let over = self.above(net, row).map(|next| total[next as usize]).filter(|&hops| hops != NONE).min();
             let own = down[row as usize];

@@ -18,11 +18,11 @@ pub fn audit(report: &AuditReport) -> String {
     let mut text = String::new();
     for subnet in &report.subnets {
         if let Some(own) = &subnet.tables {
-            let (told, on_tables) = match &subnet.transition {
+            let (verdict, on_tables) = match &subnet.transition {
                 None => routing(&mut text, own),
                 Some(routings) => update(&mut text, own, routings),
             };
-            answer(&mut text, subnet.incomplete(), &told, report.verdict != on_tables);
+            answer(&mut text, subnet.incomplete(), &verdict, report.verdict != on_tables);
         }
     }
     if let Some(own) = &report.whole {
@@ -40,9 +40,9 @@ pub fn audit_drawing(report: &AuditReport) -> Option<String> {
 }
 
 /// The verdict on tables, and whether it is left open since the captures lack parts of the fabric.
-fn answer(text: &mut String, incomplete: Option<&Completeness>, told: &str, is_open: bool) {
+fn answer(text: &mut String, incomplete: Option<&Completeness>, verdict: &str, is_open: bool) {
     let Some(Completeness { missing, unanswered, .. }) = incomplete else {
-        return line(text, format_args!("{told}"));
+        return line(text, format_args!("{verdict}"));
     };
     let silent = (*unanswered as u64, "device", "did not answer the tool");
     let absent = (missing.count as u64, "part", "of the file unread or known by neighbours alone");
@@ -53,7 +53,7 @@ fn answer(text: &mut String, incomplete: Option<&Completeness>, told: &str, is_o
         let fix = "take the capture again, or accept that (--partial)";
         return line(text, format_args!("NOT KNOWN: no fault in what the capture shows, but {parts}: {fix}"));
     }
-    line(text, format_args!("{told}; in what the capture shows: {parts}"));
+    line(text, format_args!("{verdict}; in what the capture shows: {parts}"));
 }
 
 /// One routing. Returns the verdict in words, and the verdict.
@@ -78,12 +78,12 @@ fn update(text: &mut String, during: &Audit, transition: &TransitionReport) -> (
         line(text, format_args!("         {}\n", ending(verdict, &audit.faults)));
     }
     let on_tables = during.verdict().and(before.verdict).and(after.verdict);
-    let told = match on_tables {
+    let verdict = match on_tables {
         AuditVerdict::Safe => "safe at every moment: made in place, in any order, the update closes no credit loop",
         AuditVerdict::Unsafe => "UNSAFE at some moment",
         AuditVerdict::Unknown => "NOT KNOWN: no fault at any moment in what is known",
     };
-    (told.to_string(), on_tables)
+    (verdict.to_string(), on_tables)
 }
 
 fn ending(verdict: AuditVerdict, faults: &[&str]) -> String {
@@ -203,7 +203,7 @@ fn black_hole(found: &AuditedHole, mixed: bool) -> String {
     format!("{} discards packets to LID {lid}: {cause}{entry}", device.name)
 }
 
-fn list<T, D: Display>(text: &mut String, what: &str, found: &Findings<T>, tell: impl Fn(&T) -> D) {
+fn list<T, D: Display>(text: &mut String, what: &str, found: &Findings<T>, describe: impl Fn(&T) -> D) {
     if found.count == 0 {
         return;
     }
@@ -215,7 +215,7 @@ fn list<T, D: Display>(text: &mut String, what: &str, found: &Findings<T>, tell:
         _ => "pairs that are not connected",
     };
     line(text, format_args!("{what:<8} {} {heading}", count(found.count as u64)));
-    found.first.iter().for_each(|found| line(text, format_args!("         {}", tell(found))));
+    found.first.iter().for_each(|found| line(text, format_args!("         {}", describe(found))));
     if found.count > found.first.len() {
         line(text, format_args!("         … and {} more", count((found.count - found.first.len()) as u64)));
     }

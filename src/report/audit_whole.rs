@@ -95,8 +95,8 @@ fn proof(text: &mut String, found: &WholeAudit) {
         line(text, format_args!("deadlock none is possible: {what}, no cycle"));
     }
     if let Some(refusal) = &found.refusal {
-        let told = refusal.to_string().replace('\n', "\n         ");
-        line(text, format_args!("deadlock NOT EXCLUDED: {told}"));
+        let message = refusal.to_string().replace('\n', "\n         ");
+        line(text, format_args!("deadlock NOT EXCLUDED: {message}"));
     }
 }
 

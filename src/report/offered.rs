@@ -64,7 +64,7 @@ fn pattern(traffic: TrafficReport) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(traffic: TrafficReport, cross: Option<f64>) -> String {
+    fn shown(traffic: TrafficReport, cross: Option<f64>) -> String {
         let mut text = String::new();
         let arming = Some("off");
         let settings = Offered { traffic, load: 0.25, cross, packet_bytes: 1024, latch: Latch::Head, arming, seed: 7 };
@@ -98,9 +98,9 @@ mod tests {
             ),
         ];
         for (traffic, cross, begin, pattern) in cases {
-            assert_eq!(told(traffic, cross), format!("{begin}{end}{pattern}"));
+            assert_eq!(shown(traffic, cross), format!("{begin}{end}{pattern}"));
         }
         let trace = "traffic  latch at head; arming off; seed 7\npattern  a trace of 2 packets\n";
-        assert_eq!(told(TrafficReport::Trace { packets: 2 }, Some(0.1)), trace);
+        assert_eq!(shown(TrafficReport::Trace { packets: 2 }, Some(0.1)), trace);
     }
 }

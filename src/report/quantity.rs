@@ -76,7 +76,7 @@ pub(super) fn root_pair(before: Option<&str>, after: Option<&str>) -> String {
     match (before, after) {
         (None, None) => String::new(),
         (Some(stays), Some(same)) if stays == same => format!(", root {stays}"),
-        // Tables in force tell no root.
+        // Tables in force name no root.
         (None, Some(root)) => format!(", root {root}"),
         _ => format!(", root {} → {}", name(before), name(after)),
     }

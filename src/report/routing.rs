@@ -237,8 +237,8 @@ pub fn route(report: &RouteReport) -> String {
     if let [only] = &report.subnets[..] {
         return subnet_route(only);
     }
-    let told = |own: &SubnetRoute| format!("subnet {}\n\n{}\n", own.name, subnet_route(own));
-    let mut text: String = report.subnets.iter().map(told).collect();
+    let section = |own: &SubnetRoute| format!("subnet {}\n\n{}\n", own.name, subnet_route(own));
+    let mut text: String = report.subnets.iter().map(section).collect();
     line(&mut text, format_args!("each subnet was judged by itself: `reconfig audit` judges them with their routers"));
     text
 }

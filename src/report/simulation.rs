@@ -63,7 +63,7 @@ pub fn simulation(report: &SimulationReport) -> String {
     }
     subnets::unsendable(&mut text, &report.relations);
     deadlock(&mut text, report);
-    // Without a reserved level no such packets are simulated. Other LIDs are told on standard error.
+    // Without a reserved level no such packets are simulated. Other LIDs are reported on standard error.
     for note in
         report.notes.iter().filter(|note| !note.ends_with(UNRESERVED) && report.renumbering.as_ref() != Some(note))
     {
@@ -302,7 +302,7 @@ fn traffic(text: &mut String, report: &SimulationReport) {
 
 fn proof(text: &mut String, report: &SimulationReport) {
     let proof = &report.proof;
-    let told = match (&proof.whole, &proof.refusal) {
+    let verdict = match (&proof.whole, &proof.refusal) {
         (Some(whole), refusal) => subnets::proof(whole, refusal.as_deref()),
         (None, Some(refusal)) => format!("{}: {refusal}", proof.status),
         (None, None) if proof.waves == 0 => format!("{}: {NO_WAVES}", proof.status),
@@ -312,7 +312,7 @@ fn proof(text: &mut String, report: &SimulationReport) {
             format!("{}: {waves}, {channels}, {dependencies}", proof.status)
         }
     };
-    line(text, format_args!("proof    {told}\n"));
+    line(text, format_args!("proof    {verdict}\n"));
 }
 
 fn packets(text: &mut String, report: &SimulationReport) {

@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn as_many_paths_are_told_as_are_used() {
-        let told = |choice, paths, lmc| {
+        let shown = |choice, paths, lmc| {
             let mut text = String::new();
             let dispersal = Dispersal { choice, paths, spray: Spray::Message };
             let report =
@@ -146,7 +146,7 @@ mod tests {
             (PathChoice::Single, None, 3, "one path for each destination; 2 packets a message"),
             (PathChoice::Base, None, 3, "the first path to each destination; 2 packets a message"),
         ] {
-            let text = told(choice, paths, lmc);
+            let text = shown(choice, paths, lmc);
             assert!(text.contains(part), "{choice:?} {paths:?} {lmc}: {text}");
         }
     }

@@ -119,8 +119,8 @@ pub(super) fn relations(text: &mut String, report: &SimulationReport) {
 
 /// How many routers are crossed, before and after where that differs.
 fn routers(before: Option<u8>, after: Option<u8>) -> String {
-    let told = |count: Option<u8>| count.map_or("none".to_string(), |count| count.to_string());
-    if before == after { told(before) } else { format!("{} → {}", told(before), told(after)) }
+    let shown = |count: Option<u8>| count.map_or("none".to_string(), |count| count.to_string());
+    if before == after { shown(before) } else { format!("{} → {}", shown(before), shown(after)) }
 }
 
 fn row(relation: &RelationReport, changes: bool) -> Vec<Cell> {
@@ -145,8 +145,8 @@ pub(super) fn reasons(report: &SimulationReport) -> String {
     let by_routers = report.relay_discards.iter().map(|(why, number)| (why.replace('-', " "), *number));
     let others =
         [("lifetime".to_string(), report.lifetime_discards), ("misdelivered".to_string(), report.misdelivered)];
-    let told = by_routers.chain(others).filter(|&(_, number)| number > 0);
-    told.map(|(why, number)| format!("{why} {}", count(number))).collect::<Vec<_>>().join(", ")
+    let losses = by_routers.chain(others).filter(|&(_, number)| number > 0);
+    losses.map(|(why, number)| format!("{why} {}", count(number))).collect::<Vec<_>>().join(", ")
 }
 
 /// What the links of routers carried, either way, before the change and after it.
@@ -184,7 +184,7 @@ pub(super) fn unsendable(text: &mut String, relations: &[RelationReport]) {
 
 /// What hosts did not send at all.
 pub(super) fn unsent(relations: &[RelationReport]) -> String {
-    let told = |of: fn(&RelationReport) -> u64, why: &str| {
+    let pairs = |of: fn(&RelationReport) -> u64, why: &str| {
         let own = || relations.iter().map(of).filter(|&number| number > 0);
         let [packets, between] =
             [(own().sum(), "packet"), (own().count() as u64, "relation")].map(|(number, name)| counted(number, name));
@@ -193,8 +193,8 @@ pub(super) fn unsent(relations: &[RelationReport]) -> String {
     let cut = relations.iter().filter(|relation| relation.unsendable > 0);
     let any_more = cut.clone().count() > 0 && cut.clone().all(|relation| relation.crossings.is_some());
     let no_way = if any_more { "no router leads there any more" } else { "no router leads there" };
-    let unsendable = told(|relation| relation.unsendable, no_way);
-    unsendable + &told(|relation| relation.parted.unwrap_or(0), "no partition in common")
+    let unsendable = pairs(|relation| relation.unsendable, no_way);
+    unsendable + &pairs(|relation| relation.parted.unwrap_or(0), "no partition in common")
 }
 
 #[cfg(test)]

@@ -71,8 +71,8 @@ pub struct LossReport {
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ChangeFacts {
     pub scheme: Scheme,
-    /// From the first write until all pairs that were without a way have one, as the plan reckons; finding the loss and
-    /// planning come before it.
+    /// From the first write until all pairs that were without a way have one, as the plan estimates; finding the loss
+    /// and planning come before it.
     pub reconnected_ns: u64,
     /// Whether some of these pairs wait until packets have left that were sent before.
     pub waits: bool,

@@ -81,7 +81,7 @@ fn title(routed: &Routed, chosen: Selection, channel: PortId, load: f64) -> Stri
     format!("worst-case permutation of {engine}, paths {chosen} of {paths}: load {load:.3} on {channel}")
 }
 
-/// What is told of: `chosen` among them.
+/// What is shown: `chosen` among them.
 fn selections(offered: usize, chosen: Selection) -> Vec<Selection> {
     let spread = std::iter::successors(Some(2), |paths| Some(2 * paths)).take_while(|&paths| paths < offered);
     let mut all = vec![Selection::Base, Selection::Single];

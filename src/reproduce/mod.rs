@@ -275,12 +275,12 @@ fn check_rows(request: &StudyRequest) -> Result<(), ReproduceError> {
     }
 }
 
-/// Measures the tables of a request; `tell` receives a line before each row.
+/// Measures the tables of a request; `progress` receives a line before each row.
 ///
 /// # Errors
 /// A table or a row that the study does not have, before anything is measured; a fabric that cannot be generated or
 /// routed.
-pub fn reproduce(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
+pub fn reproduce(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
     let study = request.study;
     if let Some(name) = request.table.as_ref().filter(|name| !study.tables().contains(&name.as_str())) {
         return Err(ReproduceError::NoSuchTable { study, name: name.clone() });
@@ -290,14 +290,14 @@ pub fn reproduce(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<V
     }
     check_rows(request)?;
     let mut tables = match study {
-        Study::Seed000 => seed_000::tables(request, tell),
-        Study::Seed001 => seed_001::tables(request, tell),
-        Study::Seed002 => seed_002::tables(request, tell),
-        Study::Seed003 => seed_003::tables(request, tell),
-        Study::Seed004 => seed_004::tables(request, tell),
-        Study::Optimum => optimum::tables(request, tell),
-        Study::Selection => selection::tables(request, tell),
-        Study::Skyline => skyline::tables(request, tell),
+        Study::Seed000 => seed_000::tables(request, progress),
+        Study::Seed001 => seed_001::tables(request, progress),
+        Study::Seed002 => seed_002::tables(request, progress),
+        Study::Seed003 => seed_003::tables(request, progress),
+        Study::Seed004 => seed_004::tables(request, progress),
+        Study::Optimum => optimum::tables(request, progress),
+        Study::Selection => selection::tables(request, progress),
+        Study::Skyline => skyline::tables(request, progress),
     }?;
     tables.retain(|table| !table.rows.is_empty());
     Ok(tables)

@@ -67,14 +67,17 @@ struct Gaps {
 /// The paths of an engine on one fabric.
 type Route = fn(&Fabric, u64) -> Result<PathSet, ReproduceError>;
 
-pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
+pub(super) fn tables(
+    request: &StudyRequest,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<ResultTable>, ReproduceError> {
     let routings: [(&str, &str, Route); 2] =
         [("1", "shortest-widest routing", shortest_widest), ("2", "path selection", path_selection)];
     let mut tables = Vec::new();
     for (number, routing, route) in routings {
         let names = ["lids", "configurations"].map(|counted| format!("{number}-{counted}"));
         if names.iter().any(|name| request.wants(name)) {
-            let both = pair_of_tables(request, tell, routing, &names, route)?;
+            let both = pair_of_tables(request, progress, routing, &names, route)?;
             tables.extend(both.into_iter().zip(names).filter(|(_, name)| request.wants(name)).map(|(table, _)| table));
         }
     }
@@ -84,7 +87,7 @@ pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Resu
 /// LIDs and configurations of one routing.
 fn pair_of_tables(
     request: &StudyRequest,
-    tell: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(&str),
     routing: &str,
     names: &[String; 2],
     route: Route,
@@ -96,7 +99,7 @@ fn pair_of_tables(
     };
     let (mut lids, mut configurations) = (table(0, "LIDs"), table(1, "Configurations"));
     for configuration in CONFIGURATIONS.into_iter().filter(|one| request.wants_row(&one.name())) {
-        tell(&format!("optimum, {routing}: {}, {} fabrics", configuration.name(), request.fabrics));
+        progress(&format!("optimum, {routing}: {}, {} fabrics", configuration.name(), request.fabrics));
         let gaps = in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;
             let fabric = GraphModel::Waxman.draw(configuration.machines, configuration.switches, seed)?;

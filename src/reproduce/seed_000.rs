@@ -59,21 +59,24 @@ pub(super) fn rows(table: &str) -> Vec<String> {
     names.iter().map(u32::to_string).collect()
 }
 
-pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
+pub(super) fn tables(
+    request: &StudyRequest,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<ResultTable>, ReproduceError> {
     let (mut tables, mut smart_conflicts) = (Vec::new(), None);
     if request.wants("4a") || request.wants("5a") {
-        let measured = measure(request, tell, &ENTRIES_UP_DOWN.map(|row| row.0), up_down)?;
+        let measured = measure(request, progress, &ENTRIES_UP_DOWN.map(|row| row.0), up_down)?;
         tables.push(entries("4a", "up*/down*", &ENTRIES_UP_DOWN, &measured));
         tables.push(renamings("5a", "up*/down*", &RENAMINGS_UP_DOWN, &measured));
     }
     if ["4b", "5b", "smart-conflicts"].iter().any(|table| request.wants(table)) {
-        let measured = measure(request, tell, &ENTRIES_SMART.map(|row| row.0), smart)?;
+        let measured = measure(request, progress, &ENTRIES_SMART.map(|row| row.0), smart)?;
         smart_conflicts = Some(conflicts_of_smart(&measured[0]));
         tables.push(entries("4b", "smart routing", &ENTRIES_SMART, &measured));
         tables.push(renamings("5b", "smart routing", &RENAMINGS_SMART, &measured));
     }
     if request.wants("6") {
-        tables.push(conflict_table(request, tell)?);
+        tables.push(conflict_table(request, progress)?);
     }
     tables.extend(smart_conflicts);
     tables.retain(|table| request.wants(table.name.trim_start_matches("seed-000 ")));
@@ -86,7 +89,7 @@ type Route = fn(&Fabric, u64) -> Result<PathSet, ReproduceError>;
 /// By row of a table: the renaming of each of its fabrics; empty if the row is not requested.
 fn measure(
     request: &StudyRequest,
-    tell: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(&str),
     rows: &[u32],
     route: Route,
 ) -> Result<Vec<Vec<Measured>>, ReproduceError> {
@@ -94,7 +97,7 @@ fn measure(
         if !request.wants_row(&switches.to_string()) {
             return Ok(Vec::new());
         }
-        tell(&format!("tables 4 and 5: {switches} switches, {} fabrics", request.fabrics));
+        progress(&format!("tables 4 and 5: {switches} switches, {} fabrics", request.fabrics));
         in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;
             let fabric = regular(switches, 4, seed)?;
@@ -179,11 +182,11 @@ fn renamings(name: &str, engine: &str, paper: &[(u32, [f64; 2])], measured: &[Ve
     table
 }
 
-fn conflict_table(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
+fn conflict_table(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
     let title = "Percentage of forwarding table entries with conflicts, 64 switches, up*/down*";
     let mut table = ResultTable::new("seed-000 6", title, "links", &["min", "max", "avg"]);
     for (links, paper) in CONFLICTS.into_iter().filter(|row| request.wants_row(&row.0.to_string())) {
-        tell(&format!("table 6: {links} links a switch, {} fabrics", request.fabrics));
+        progress(&format!("table 6: {links} links a switch, {} fabrics", request.fabrics));
         let measured = in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;
             let fabric = regular(64, links, seed)?;

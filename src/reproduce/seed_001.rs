@@ -74,7 +74,10 @@ pub(super) fn rows(table: &str) -> Vec<String> {
 }
 
 /// Measures what is requested.
-pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
+pub(super) fn tables(
+    request: &StudyRequest,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<ResultTable>, ReproduceError> {
     let fabric = fabric()?;
     let mut tables = Vec::new();
     if request.wants("counts") {
@@ -84,7 +87,7 @@ pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Resu
         tables.push(drainage(&fabric)?);
     }
     if ["schemes", "claims", "discards", "latency"].iter().any(|table| request.wants(table)) {
-        tell("seed-001: static and Double Scheme in the simulator, 0.15 s each");
+        progress("seed-001: static and Double Scheme in the simulator, 0.15 s each");
         let runs = in_order(RUNS.len(), request.threads, |at| run(&fabric, at))?;
         let made = [
             ("schemes", schemes(&runs)),

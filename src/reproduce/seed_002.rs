@@ -89,14 +89,17 @@ pub(super) fn rows() -> Vec<String> {
     CONFIGURATIONS.into_iter().map(Configuration::name).collect()
 }
 
-pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
+pub(super) fn tables(
+    request: &StudyRequest,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<ResultTable>, ReproduceError> {
     let wants = TABLES.map(|table| request.wants(table));
     let wanted = |at: &usize| request.wants_row(&CONFIGURATIONS[*at].name());
     let rows: Vec<(usize, Means)> = (0..CONFIGURATIONS.len())
         .filter(wanted)
         .map(|at| {
             let configuration = CONFIGURATIONS[at];
-            tell(&format!("{} machines and switches, {} fabrics", configuration.name(), request.fabrics));
+            progress(&format!("{} machines and switches, {} fabrics", configuration.name(), request.fabrics));
             let measured = in_order(request.fabrics, request.threads, |at| {
                 Measured::of(configuration, request.seed + at as u64, wants)
             })?;

@@ -65,7 +65,6 @@ const TIMES: (u64, u64) = (40_000, 100_000);
 /// The share of packets that go to one end port in a hot spot.
 const HOT_SHARE: f64 = 0.05;
 
-/// The traffic pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pattern {
     Worst,
@@ -156,10 +155,13 @@ fn gain_row(kind: &str, engine: &str, pattern: Pattern) -> String {
     format!("{kind} {engine} {}", pattern.name())
 }
 
-pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
+pub(super) fn tables(
+    request: &StudyRequest,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<ResultTable>, ReproduceError> {
     let mut tables = Vec::new();
     if request.wants(CLAIM) {
-        tables.push(claim(request, tell)?);
+        tables.push(claim(request, progress)?);
     }
     let mut gain = ResultTable::new(
         "seed-003 gain",
@@ -179,7 +181,7 @@ pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Resu
             );
             let mut table = ResultTable::new(format!("seed-003 {name}"), title, "sources", &COLUMNS);
             for engine in engines {
-                let rows = measure(request, Case { topology, engine, pattern }, &name, tell)?;
+                let rows = measure(request, Case { topology, engine, pattern }, &name, progress)?;
                 if request.wants(GAIN) {
                     gain.push(gain_row(kind, engine, pattern), gains(pattern, &rows));
                 }
@@ -199,7 +201,7 @@ pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Resu
 
 /// The manual's experiment: LMC 3, eight paths, nothing spare, since the fabric never changes. Means over seeds, each
 /// with its interval of 95 % confidence; of permutations what the slowest flow gets.
-fn claim(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
+fn claim(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
     let runs = request.fabrics.max(CLAIM_RUNS);
     let title = format!(
         "Accepted at full load by paths, LMC 3 without a spare half (permutations: the slowest flow), {runs} seeds"
@@ -213,7 +215,7 @@ fn claim(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTab
             if !request.wants_row(&name) {
                 continue;
             }
-            tell(&format!("{topology}, {engine}, {} traffic, LMC 3 undivided, {runs} seeds", pattern.name()));
+            progress(&format!("{topology}, {engine}, {} traffic, LMC 3 undivided, {runs} seeds", pattern.name()));
             let case = Case { topology, engine, pattern };
             let measured = in_order(CLAIM_PATHS.len() * runs, request.threads, |at| {
                 accepted(case, CLAIM_PATHS[at / runs], request.seed + (at % runs) as u64)
@@ -275,7 +277,7 @@ fn measure(
     request: &StudyRequest,
     case: Case<'_>,
     table: &str,
-    tell: &mut dyn FnMut(&str),
+    progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<(Setting, Figures)>, ReproduceError> {
     let Case { topology, engine, pattern } = case;
     let mut settings = Setting::all();
@@ -287,7 +289,7 @@ fn measure(
     if count == 0 {
         return Ok(Vec::new());
     }
-    tell(&format!("{topology}, {engine}, {} traffic, {count} rows, {} fabrics", pattern.name(), request.fabrics));
+    progress(&format!("{topology}, {engine}, {} traffic, {count} rows, {} fabrics", pattern.name(), request.fabrics));
     let measured = in_order(count * request.fabrics, request.threads, |at| {
         let seed = request.seed + (at / count) as u64;
         Figures::of(case, settings[at % count], seed)

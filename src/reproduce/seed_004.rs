@@ -153,8 +153,11 @@ pub(super) fn rows(table: &str) -> Vec<String> {
 }
 
 /// Measures what is requested.
-pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
-    tell("seed-004: 16 hosts at one device, in one subnet and in two");
+pub(super) fn tables(
+    request: &StudyRequest,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<ResultTable>, ReproduceError> {
+    progress("seed-004: 16 hosts at one device, in one subnet and in two");
     let bed = Bed { one: one_subnet()?, two: two_subnets(INNER, Some(STAGE_NS))?, seed: request.seed };
     let mut tables = Vec::new();
     for (name, measure) in [

@@ -75,16 +75,19 @@ fn row_name(rule: SelectionRule, graph: GraphModel) -> String {
     format!("{}, {}", name_of(rule), graph.name())
 }
 
-pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
+pub(super) fn tables(
+    request: &StudyRequest,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<ResultTable>, ReproduceError> {
     let mut tables = Vec::new();
     if request.wants("lids") {
-        tables.push(lids(request, tell)?);
+        tables.push(lids(request, progress)?);
     }
     if request.wants("color") {
-        tables.push(colours(request, tell)?);
+        tables.push(colours(request, progress)?);
     }
     if request.wants("smart") {
-        tables.push(smart(request, tell)?);
+        tables.push(smart(request, progress)?);
     }
     Ok(tables)
 }
@@ -118,7 +121,7 @@ impl Selected {
     }
 }
 
-fn lids(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
+fn lids(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
     let names: Vec<String> = CONFIGURATIONS.into_iter().map(Configuration::name).collect();
     let columns: Vec<&str> = names.iter().map(String::as_str).chain(COUNTED).collect();
     let title = "LIDs with color/L on paths of path selection, by rule, ties and graph";
@@ -129,7 +132,7 @@ fn lids(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTabl
         if wanted.is_empty() {
             continue;
         }
-        tell(&format!("path selection, {} rules, {}, {} fabrics", wanted.len(), graph.name(), request.fabrics));
+        progress(&format!("path selection, {} rules, {}, {} fabrics", wanted.len(), graph.name(), request.fabrics));
         let measured = in_order(CONFIGURATIONS.len() * request.fabrics, request.threads, |at| {
             let configuration = CONFIGURATIONS[at / request.fabrics];
             Selected::of(graph, configuration, &wanted, request.seed + (at % request.fabrics) as u64)
@@ -203,7 +206,7 @@ impl Coloured {
     }
 }
 
-fn colours(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
+fn colours(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
     let names: Vec<String> = CONFIGURATIONS.into_iter().map(Configuration::name).collect();
     let columns: Vec<&str> = names.iter().map(String::as_str).collect();
     let title = "Table 2: greedy and color/S over color/L, by the graph in which colors count degrees";
@@ -212,7 +215,7 @@ fn colours(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultT
     if rows.is_empty() {
         return Ok(table);
     }
-    tell(&format!("degrees of color/L, {} fabrics", request.fabrics));
+    progress(&format!("degrees of color/L, {} fabrics", request.fabrics));
     let measured = in_order(CONFIGURATIONS.len() * request.fabrics, request.threads, |at| {
         Coloured::of(CONFIGURATIONS[at / request.fabrics], request.seed + (at % request.fabrics) as u64)
     })?;
@@ -288,11 +291,11 @@ impl Reading {
     }
 }
 
-fn smart(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
+fn smart(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
     let title = "Tables 4b and 5b and conflicts with smart routing, 32 switches, by reading";
     let mut table = ResultTable::new("selection smart", title, "reading", &SMART_COLUMNS);
     for reading in Reading::all().into_iter().filter(|reading| request.wants_row(&reading.name())) {
-        tell(&format!("{}, {} fabrics", reading.name(), request.fabrics));
+        progress(&format!("{}, {} fabrics", reading.name(), request.fabrics));
         let measured = in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;
             let fabric = regular(32, 4, seed)?;

@@ -282,24 +282,27 @@ fn row(origin: Origin, lost: &str) -> String {
     format!("{}, {lost}", origin.name())
 }
 
-pub(super) fn tables(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<Vec<ResultTable>, ReproduceError> {
+pub(super) fn tables(
+    request: &StudyRequest,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<ResultTable>, ReproduceError> {
     let mut tables = Vec::new();
     if request.wants(TABLES[0]) {
-        tables.push(losses(request, tell)?);
+        tables.push(losses(request, progress)?);
     }
     if request.wants(TABLES[1]) {
-        tables.push(confined(request, tell)?);
+        tables.push(confined(request, progress)?);
     }
     Ok(tables)
 }
 
-fn losses(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
+fn losses(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
     let title = "Losses of one element whose skyline is empty; means of those that are not, by the slides' rules";
     let mut table = ResultTable::new("skyline losses", title, "fabric, lost", &COLUMNS);
     table.mixed_units = true;
     for origin in ORIGINS {
         for (kind, lost) in LOST.iter().enumerate().filter(|(_, lost)| request.wants_row(&row(origin, lost))) {
-            tell(&format!("the skylines of {} by the loss of {lost}", origin.name()));
+            progress(&format!("the skylines of {} by the loss of {lost}", origin.name()));
             let fabrics = origin.fabrics(request.fabrics);
             let counted = in_order(fabrics, request.threads, |at| {
                 Ok::<_, ReproduceError>(Counted::of(&Net::of(&origin.draw(request.seed + at as u64)?), kind))
@@ -311,13 +314,13 @@ fn losses(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTa
 }
 
 /// The Double Scheme confined to skylines beside the whole: of each fabric the first loss whose skyline is not empty.
-fn confined(request: &StudyRequest, tell: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
+fn confined(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Result<ResultTable, ReproduceError> {
     let title = "The Double Scheme beside itself confined to a skyline, in the simulator: means over losses";
     let mut table = ResultTable::new("skyline confined", title, "fabric, lost", &CONFINED_COLUMNS);
     table.mixed_units = true;
     for origin in ORIGINS {
         for (kind, lost) in LOST.iter().enumerate().filter(|(_, lost)| request.wants_row(&row(origin, lost))) {
-            tell(&format!("the Double Scheme in {} by the loss of {lost}", origin.name()));
+            progress(&format!("the Double Scheme in {} by the loss of {lost}", origin.name()));
             let measured = in_order(origin.fabrics(request.fabrics), request.threads, |at| {
                 let fabric = origin.draw(request.seed + at as u64)?;
                 let net = Net::of(&fabric);

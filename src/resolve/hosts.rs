@@ -99,8 +99,8 @@ mod tests {
             ("a fec0::1 more\n", "hosts:1:11"),
             ("a fec0::1\na fec0::2\n", "hosts:2:1"),
         ] {
-            let told = HostsFile::read(text.as_bytes(), "hosts").unwrap_err().to_string();
-            assert!(told.contains(place), "`{text}`: {told}");
+            let message = HostsFile::read(text.as_bytes(), "hosts").unwrap_err().to_string();
+            assert!(message.contains(place), "`{text}`: {message}");
         }
     }
 }

@@ -208,8 +208,8 @@ mod tests {
             assert_eq!((levels.layer(end), levels.traffic_class(end)), (1, class));
             assert_eq!(levels.crossing(class, end, Some(false)), None, "to rise again takes a third layer");
         }
-        let told = Levels::new(LevelsRule::Turn, 4, 8).unwrap_err().to_string();
-        assert!(told.contains("turn up to 4 times") && !told.contains("--router-sl turn"), "{told}");
+        let message = Levels::new(LevelsRule::Turn, 4, 8).unwrap_err().to_string();
+        assert!(message.contains("turn up to 4 times") && !message.contains("--router-sl turn"), "{message}");
     }
 
     #[test]
@@ -226,15 +226,19 @@ mod tests {
         for (crossings, data_vls) in [(1, 2), (2, 4), (1, 15), (4, 8)] {
             let error = Levels::new(LevelsRule::Raise, crossings, data_vls).unwrap_err();
             assert!(error.needed > error.room, "{error}");
-            let told = error.to_string();
-            assert_eq!(told.contains("choose"), crossings <= 3, "{told}");
-            assert_eq!(told.contains("three routers in a row are the most"), crossings > 3, "{told}");
+            let message = error.to_string();
+            assert_eq!(message.contains("choose"), crossings <= 3, "{message}");
+            assert_eq!(message.contains("three routers in a row are the most"), crossings > 3, "{message}");
             // The advice suffices, and where there is none nothing would.
             for data_vls in [1, 2, 4, 8, 15] {
                 let words: Vec<&str> =
-                    told.split_once("choose").map_or(Vec::new(), |(_, rest)| rest.split(' ').collect());
+                    message.split_once("choose").map_or(Vec::new(), |(_, rest)| rest.split(' ').collect());
                 let advised = words.contains(&data_vls.to_string().as_str());
-                assert_eq!(Levels::new(LevelsRule::Raise, crossings, data_vls).is_ok(), advised, "{data_vls}: {told}");
+                assert_eq!(
+                    Levels::new(LevelsRule::Raise, crossings, data_vls).is_ok(),
+                    advised,
+                    "{data_vls}: {message}"
+                );
             }
         }
     }

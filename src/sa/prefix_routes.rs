@@ -125,8 +125,8 @@ mod tests {
             ("ff12000000000000 *", "routes:1:1"),
             ("** *", "routes:1:1"),
         ] {
-            let told = read(text).unwrap_err();
-            assert!(told.contains(place), "`{text}`: {told}");
+            let message = read(text).unwrap_err();
+            assert!(message.contains(place), "`{text}`: {message}");
         }
     }
 

@@ -115,7 +115,6 @@ impl Services {
         found.map(|record| ServiceRecord { key: [0; 16], ..record }).collect()
     }
 
-    /// Drops expired records.
     fn forget(&mut self, now_ns: u64) {
         self.keep(|_, known| known.ends_ns > now_ns);
     }

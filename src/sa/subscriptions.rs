@@ -243,11 +243,11 @@ fn wants(info: &InformInfo, report: &Report, directory: &Directory) -> bool {
 /// Returns whether the report concerns a port that the subscription names: by GID, else by a range of LIDs.
 fn about(info: &InformInfo, report: &Report, directory: &Directory) -> bool {
     if info.gid != Gid::default() {
-        let told = match report.notice.trap() {
+        let gid_of_report = match report.notice.trap() {
             Trap::GidInService { gid } | Trap::GidOutOfService { gid } => gid,
             _ => report.issuer_gid,
         };
-        return told == info.gid;
+        return gid_of_report == info.gid;
     }
     if info.lid_range_begin == InformInfo::ANY_LID {
         return true;

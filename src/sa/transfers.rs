@@ -15,7 +15,6 @@ type Client = (Lid, u32, u64);
 /// An answer in progress.
 #[derive(Clone, Debug)]
 struct Answer {
-    /// The request.
     asked: Datagram,
     /// The port to whose share it belongs.
     port: Guid,

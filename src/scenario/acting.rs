@@ -224,7 +224,7 @@ impl ActingSubnet<'_> {
             },
             ManagerReaction::Driven(driven) => match *driven {
                 Err(error) => (Ending::Aborted, Some(error.to_string()), None),
-                Ok(None) => (Ending::Aborted, Some("the subnet manager heard of no change".into()), None),
+                Ok(None) => (Ending::Aborted, Some("the subnet manager noticed no change".into()), None),
                 Ok(Some(report)) => {
                     let (ending, reason) = ending(&report.outcome);
                     (ending, reason, Some(report))
@@ -306,7 +306,7 @@ impl Serving<'_> {
         Ok(record)
     }
 
-    /// Waits until a device tells of something. Where none does, a sweep shows what there is.
+    /// Waits until a device reports something. Where none does, a sweep shows what there is.
     async fn hear(&self, driver: &mut Driver<Witnessed>, from_ns: u64) -> Result<(), DriverError> {
         driver.subnet_mut().next_event(from_ns.saturating_add(self.waits_ns)).await?;
         Ok(())

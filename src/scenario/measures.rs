@@ -6,7 +6,6 @@ use crate::change::Departure;
 use crate::fabric::{Fabric, PortId};
 use crate::sim::{Period, Sim};
 
-/// Quantiles of latency.
 pub(super) fn latency(period: &Period) -> Latency {
     let quantile = |q| period.latency_ns.value_at_quantile(q);
     Latency { p50: quantile(0.5), p99: quantile(0.99), max: period.latency_ns.max() }
@@ -15,7 +14,7 @@ pub(super) fn latency(period: &Period) -> Latency {
 /// The periods of a run by their index; 0 is the warm-up.
 pub(super) const BEFORE: usize = 1;
 pub(super) const DURING: usize = 2;
-/// Between them is the time from the end of the change to a planned departure, of which no report tells.
+/// Between them is the time from the end of the change to a planned departure, which no report shows.
 pub(super) const AFTER: usize = 4;
 
 /// Bytes delivered, as a fraction of what `capacity` bytes in a nanosecond could have been.

@@ -55,7 +55,7 @@ pub struct HostLosses {
     pub pairs: u64,
     /// Pairs of these that were not back when the run ended.
     pub not_back: u64,
-    /// Those of them whose source has sent nothing since, so that nobody can tell.
+    /// Those of them whose source has sent nothing since, so that nothing shows whether it has a way.
     pub not_seen_again: u64,
     /// Packets of pairs that are cut off, sent by it or for it, that were discarded.
     pub stranded: u64,

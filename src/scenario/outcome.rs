@@ -161,7 +161,7 @@ pub struct SimulationReport {
     /// reason.
     #[serde(skip)]
     pub hosts: Vec<HostLosses>,
-    /// The one of the notes that tells of `renumbered`.
+    /// The note on `renumbered`.
     #[serde(skip)]
     pub renumbering: Option<String>,
     /// The ports whose LIDs are others than in the capture. Not in JSON, for the same reason.

@@ -46,7 +46,6 @@ pub(super) struct DrivenChange {
     pub(super) takeover: Option<TakeoverReport>,
 }
 
-/// A finished run.
 pub(super) struct Ran<'a> {
     pub(super) setup: &'a Setup<'a>,
     pub(super) sim: &'a Sim,
@@ -229,14 +228,14 @@ fn lowered(setup: &Setup<'_>, sim: &Sim) -> Option<String> {
 fn came_first(change: &DrivenChange) -> Vec<String> {
     let Some((_, first)) = change.report.as_ref().and_then(|run| run.plans.split_last()) else { return Vec::new() };
     let first = first.iter().map(|plan| plan.plan()).filter(|plan| plan.leads_into_loss());
-    let told = first.map(|plan| {
+    let notes = first.map(|plan| {
         let (pairs, served) = served(plan);
         format!(
             "a wave of forwarding entries came first, and gave ways to {served} of {pairs} pairs of a host and a LID that had \
              lost theirs"
         )
     });
-    told.collect()
+    notes.collect()
 }
 
 fn plan_run<'a>(change: &'a DrivenChange, prepared: &'a Prepared) -> &'a Vetted {

@@ -162,7 +162,7 @@ struct Follower {
 }
 
 impl Follower {
-    /// Notes what happened, and tells whether the manager is at rest or given up.
+    /// Notes what happened, and returns whether the manager is at rest or given up.
     fn is_done(&mut self) -> bool {
         let happenings: Vec<(u64, Happening)> = self.mailbox.borrow_mut().happenings().collect();
         for (at_ns, happening) in happenings {

@@ -23,7 +23,6 @@ pub(super) struct RoutesChange<'a> {
     pub after: &'a Routes,
 }
 
-/// A run's timeline.
 pub(super) struct Timeline<'a> {
     /// Periods, departure and timeouts; the rest belongs to each subnet.
     pub settings: &'a Scenario,

@@ -139,8 +139,8 @@ mod tests {
         let request = SaMad::decode(&mad).unwrap();
         let record = PathRecord::from_data(&request.data);
         assert_eq!((record.slid, record.dlid, request.tid >> 48), (Lid(5), Lid(9), OWN_ID));
-        let told = PathRecord { sl: Sl::masked(3), ..record };
-        let answer = request.response(told.to_data()).encode();
+        let changed = PathRecord { sl: Sl::masked(3), ..record };
+        let answer = request.response(changed.to_data()).encode();
         assert_eq!(paths.answered(&answer), Some((wanted, Lid(9), Sl::masked(3))));
         assert_eq!(paths.answered(&answer), None, "it was answered before");
         assert_eq!(paths.counts(), PathCounts { open: 0, known: 1, given_up: 0 });

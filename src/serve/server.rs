@@ -269,7 +269,7 @@ impl Server {
 
     fn take_call(&mut self, bytes: &[u8], from: &SocketAddr) {
         let Some(call) = Call::decode(bytes) else {
-            return tracing::warn!("a call of {} bytes is none: calls have {CALL_SIZE}", bytes.len());
+            return tracing::warn!("a call has {CALL_SIZE} bytes, and this has {}: it is ignored", bytes.len());
         };
         self.bury();
         let called = self.board.call(&call);
@@ -290,7 +290,7 @@ impl Server {
 
     /// Carries a line out and replies. Whether it was the last.
     fn obey(&mut self, line: &str, reply: oneshot::Sender<String>) -> bool {
-        let told = match ConsoleCommand::read(line) {
+        let answer = match ConsoleCommand::read(line) {
             Ok(None) => String::new(),
             Ok(Some(ConsoleCommand::Quit)) => {
                 // Whoever typed it may have gone; the end does not wait.
@@ -313,7 +313,7 @@ impl Server {
             Err(error) => format!("error: {error}"),
         };
         // As above.
-        let _ = reply.send(told);
+        let _ = reply.send(answer);
         false
     }
 

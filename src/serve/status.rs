@@ -161,13 +161,13 @@ impl Stuck {
 }
 
 fn clients(board: &Switchboard) -> Vec<ClientStatus> {
-    let told = board.clients().iter().map(|(id, client)| ClientStatus {
+    let clients = board.clients().iter().map(|(id, client)| ClientStatus {
         id,
         process: client.process,
         port: board.fabric().describe_port(client.port),
         is_sm: client.is_sm,
     });
-    told.collect()
+    clients.collect()
 }
 
 fn hexadecimal<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {

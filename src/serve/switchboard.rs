@@ -407,11 +407,11 @@ impl Switchboard {
     /// those whose turn has come.
     fn ask_for_paths(&mut self, real_ns: u64) {
         // Taken in any case, so that what came while nobody asked is not acted on later.
-        let told = self.sim.take_reregistered();
+        let sources = self.sim.take_reregistered();
         if !self.asks {
             return;
         }
-        for source in told {
+        for source in sources {
             let others: Vec<PortId> = self.fabric.end_ports().filter(|&other| other != source).collect();
             self.paths.want(source, others.into_iter());
         }

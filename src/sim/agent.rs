@@ -130,8 +130,8 @@ const RECENT: i32 = 1 << 22;
 
 /// Whether a round is new to a device that holds round `known`, 0 for none. Numbers wrap, and a restarted manager may
 /// begin low: a round is old only if it lies within [`RECENT`] before `known`, or is `known` itself.
-fn is_newer(known: u32, told: u32) -> bool {
-    let ahead = told.wrapping_sub(known) as i32;
+fn is_newer(known: u32, new: u32) -> bool {
+    let ahead = new.wrapping_sub(known) as i32;
     known == 0 || !(-RECENT..=0).contains(&ahead)
 }
 
@@ -293,15 +293,15 @@ impl Agents {
 
     /// The subnet manager orders a device to flush (F.1). Returns whether it begins, which it does once a round; then
     /// the caller must call [`Agents::flush_counted`] with the packets that other devices' buffers hold for it.
-    pub fn begin_flush(&mut self, at: Surroundings<'_>, node: NodeId, told: Flush) -> bool {
-        self.enter_flush(at, node, told.round);
+    pub fn begin_flush(&mut self, at: Surroundings<'_>, node: NodeId, asked: Flush) -> bool {
+        self.enter_flush(at, node, asked.round);
         let flushing = &mut self.flushing[node];
         // A repeated order must not count again: packets that came since would hold the token back for no reason.
-        if flushing.round != told.round || flushing.stage != FlushStage::Opened {
+        if flushing.round != asked.round || flushing.stage != FlushStage::Opened {
             return false;
         }
-        (flushing.stage, flushing.lanes) = (FlushStage::Emptying { before: 0 }, told.lanes);
-        flushing.aside = told.aside;
+        (flushing.stage, flushing.lanes) = (FlushStage::Emptying { before: 0 }, asked.lanes);
+        flushing.aside = asked.aside;
         self.watch(node);
         true
     }
@@ -549,11 +549,11 @@ mod tests {
 
     #[test]
     fn rounds_that_were_just_there_are_old_and_all_others_new() {
-        for (known, told) in [(0, 5), (5, 6), (u32::MAX - 1, 3), (1 << 31, 110), (4_000_000_000, 32)] {
-            assert!(is_newer(known, told), "{known}, {told}");
+        for (known, new) in [(0, 5), (5, 6), (u32::MAX - 1, 3), (1 << 31, 110), (4_000_000_000, 32)] {
+            assert!(is_newer(known, new), "{known}, {new}");
         }
-        for (known, told) in [(5, 5), (6, 5), (3, u32::MAX), (1 << 30, (1 << 30) - 4_000_000)] {
-            assert!(!is_newer(known, told), "{known}, {told}");
+        for (known, new) in [(5, 5), (6, 5), (3, u32::MAX), (1 << 30, (1 << 30) - 4_000_000)] {
+            assert!(!is_newer(known, new), "{known}, {new}");
         }
     }
 }

@@ -251,7 +251,7 @@ impl HostsView<'_> {
         };
         let global = match reply.global {
             None => None,
-            Some(told) => Some(self.relays.as_ref()?.global_back(from, to, told, self.now)?),
+            Some(path) => Some(self.relays.as_ref()?.global_back(from, to, path, self.now)?),
         };
         Some(Headers { header, global })
     }

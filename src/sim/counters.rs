@@ -114,33 +114,33 @@ impl Counters {
     }
 
     fn port_counters(&mut self, at: CounterView<'_>, arrival: PortId, perf: &PerfMad, set: bool) -> Answer {
-        let told = PortCounters::decode(&perf.data);
-        let port = at.port(arrival, told.port)?;
+        let sent = PortCounters::decode(&perf.data);
+        let port = at.port(arrival, sent.port)?;
         if set {
-            let chosen = |bit: u16| told.counter_select >> bit & 1 == 1;
+            let chosen = |bit: u16| sent.counter_select >> bit & 1 == 1;
             for (bit, counter, value) in [
-                (2, Counter::LinkDowned, told.link_downed.into()),
-                (5, Counter::RelayErrors, told.rcv_switch_relay_errors.into()),
-                (6, Counter::XmitDiscards, told.xmit_discards.into()),
-                (11, Counter::Vl15Dropped, told.vl15_dropped.into()),
-                (12, Counter::XmitData, told.xmit_data.into()),
-                (13, Counter::RcvData, told.rcv_data.into()),
-                (14, Counter::XmitPackets, told.xmit_packets.into()),
-                (15, Counter::RcvPackets, told.rcv_packets.into()),
+                (2, Counter::LinkDowned, sent.link_downed.into()),
+                (5, Counter::RelayErrors, sent.rcv_switch_relay_errors.into()),
+                (6, Counter::XmitDiscards, sent.xmit_discards.into()),
+                (11, Counter::Vl15Dropped, sent.vl15_dropped.into()),
+                (12, Counter::XmitData, sent.xmit_data.into()),
+                (13, Counter::RcvData, sent.rcv_data.into()),
+                (14, Counter::XmitPackets, sent.xmit_packets.into()),
+                (15, Counter::RcvPackets, sent.rcv_packets.into()),
             ] {
                 if chosen(bit) {
                     self.set(at, port, counter, value);
                 }
             }
-            if told.counter_select2 & 1 == 1 {
-                self.set(at, port, Counter::XmitWait, told.xmit_wait.into());
+            if sent.counter_select2 & 1 == 1 {
+                self.set(at, port, Counter::XmitWait, sent.xmit_wait.into());
             }
         }
         let count = |counter| self.read(at, port, counter);
         let counters = PortCounters {
-            port: told.port,
-            counter_select: told.counter_select,
-            counter_select2: told.counter_select2,
+            port: sent.port,
+            counter_select: sent.counter_select,
+            counter_select2: sent.counter_select2,
             link_downed: clamped(count(Counter::LinkDowned), u8::MAX),
             rcv_switch_relay_errors: clamped(count(Counter::RelayErrors), u16::MAX),
             xmit_discards: clamped(count(Counter::XmitDiscards), u16::MAX),
@@ -158,32 +158,32 @@ impl Counters {
     /// The long form. All packets are unicast, so the counters of unicast packets are those of packets, and are set
     /// with them.
     fn port_counters_extended(&mut self, at: CounterView<'_>, arrival: PortId, perf: &PerfMad, set: bool) -> Answer {
-        let told = PortCountersExtended::decode(&perf.data);
-        let port = at.port(arrival, told.port)?;
+        let sent = PortCountersExtended::decode(&perf.data);
+        let port = at.port(arrival, sent.port)?;
         if set {
-            let values = [told.xmit_data, told.rcv_data, told.xmit_packets, told.rcv_packets];
+            let values = [sent.xmit_data, sent.rcv_data, sent.xmit_packets, sent.rcv_packets];
             for (bit, (counter, value)) in Counter::TRAFFIC.into_iter().zip(values).enumerate() {
-                if told.counter_select >> bit & 1 == 1 {
+                if sent.counter_select >> bit & 1 == 1 {
                     self.set(at, port, counter, value);
                 }
             }
             for (bit, counter, value) in [
-                (2, Counter::LinkDowned, told.link_downed),
-                (5, Counter::RelayErrors, told.rcv_switch_relay_errors),
-                (6, Counter::XmitDiscards, told.xmit_discards),
-                (11, Counter::Vl15Dropped, told.vl15_dropped),
-                (12, Counter::XmitWait, told.xmit_wait),
+                (2, Counter::LinkDowned, sent.link_downed),
+                (5, Counter::RelayErrors, sent.rcv_switch_relay_errors),
+                (6, Counter::XmitDiscards, sent.xmit_discards),
+                (11, Counter::Vl15Dropped, sent.vl15_dropped),
+                (12, Counter::XmitWait, sent.xmit_wait),
             ] {
-                if told.counter_select2 >> bit & 1 == 1 {
+                if sent.counter_select2 >> bit & 1 == 1 {
                     self.set(at, port, counter, value);
                 }
             }
         }
         let count = |counter| self.read(at, port, counter);
         let counters = PortCountersExtended {
-            port: told.port,
-            counter_select: told.counter_select,
-            counter_select2: told.counter_select2,
+            port: sent.port,
+            counter_select: sent.counter_select,
+            counter_select2: sent.counter_select2,
             xmit_data: count(Counter::XmitData),
             rcv_data: count(Counter::RcvData),
             xmit_packets: count(Counter::XmitPackets),

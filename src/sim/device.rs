@@ -94,35 +94,49 @@ impl Device {
         self.trap.take_if(|pending| pending.tid == tid).is_some()
     }
 
-    /// Writes SwitchInfo.
-    pub(super) fn set_switch_info(&mut self, told: &SwitchInfo) {
+    pub(super) fn set_switch_info(&mut self, wanted: &SwitchInfo) {
         let held = &mut self.switch;
-        held.linear_fdb_top = told.linear_fdb_top;
-        held.multicast_fdb_top = told.multicast_fdb_top;
-        held.life_time_value = told.life_time_value;
-        held.default_multicast_primary_port = told.default_multicast_primary_port;
-        held.default_multicast_not_primary_port = told.default_multicast_not_primary_port;
+        held.linear_fdb_top = wanted.linear_fdb_top;
+        held.multicast_fdb_top = wanted.multicast_fdb_top;
+        held.life_time_value = wanted.life_time_value;
+        held.default_multicast_primary_port = wanted.default_multicast_primary_port;
+        held.default_multicast_not_primary_port = wanted.default_multicast_not_primary_port;
         // Writing a one clears the mark.
-        held.port_state_change &= !told.port_state_change;
+        held.port_state_change &= !wanted.port_state_change;
     }
 }
 
 /// What a Set means beyond the settings of its device.
 pub(super) enum Consequence {
     /// A block of a switch's forwarding table is written.
-    Forwarding { switch: NodeId, block: usize, entries: [u8; SMP_DATA_SIZE] },
+    Forwarding {
+        switch: NodeId,
+        block: usize,
+        entries: [u8; SMP_DATA_SIZE],
+    },
     /// SL-to-VL tables of a node are written.
-    SlToVl { node: NodeId, scope: SlToVlModifier, table: [u8; 16] },
+    SlToVl {
+        node: NodeId,
+        scope: SlToVlModifier,
+        table: [u8; 16],
+    },
     /// An end port is assigned a half.
     Half(EndPortRank, Half),
     /// A block of a node's arcs is written.
-    Arcs { node: NodeId, block: u32, arcs: DrainArcs },
+    Arcs {
+        node: NodeId,
+        block: u32,
+        arcs: DrainArcs,
+    },
     /// A node sends the tokens of its source channels.
     Tokens(NodeId, DrainToken),
-    /// A node flushes.
     Flush(NodeId, Flush),
     /// A port takes LIDs.
-    Lids { port: PortId, lid: Lid, lmc: Lmc },
+    Lids {
+        port: PortId,
+        lid: Lid,
+        lmc: Lmc,
+    },
     /// A port's VL arbitration lists, or how long the one of high priority may send, are written.
     Arbitration(PortId),
     /// So many lanes of a port are in operation.
@@ -212,9 +226,9 @@ impl Devices {
     }
 
     /// The LID of the subnet manager that a port holds; where it holds none, that of the first manager.
-    pub(super) fn manager_lid(&self, told: Lid) -> Lid {
-        let first = || self.managers.first().map_or(told, |&port| self.ports[port].lid);
-        if told.is_unicast() { told } else { first() }
+    pub(super) fn manager_lid(&self, known: Lid) -> Lid {
+        let first = || self.managers.first().map_or(known, |&port| self.ports[port].lid);
+        if known.is_unicast() { known } else { first() }
     }
 
     /// The LID of a port that a datagram comes from, and that answers go back to: the one that it names by its path

@@ -38,7 +38,7 @@ impl Sim {
             if out_lane.is_lane() && self.may_pass(lane) {
                 if let Some(leaving) = self.plane.send_at_once(&mut self.clock, out_lane, id) {
                     self.count_departure(id, out_lane, &leaving);
-                    // A packet that comes by a wire is none that its device must be told of.
+                    // A packet that comes by a wire is none that its device must be notified of.
                     self.plane.vacate(&mut self.clock, (lane, feeder), credits, leaving.end);
                     return self.announce(id, leaving);
                 }

@@ -15,7 +15,6 @@ pub(super) trait Dense: Copy + PartialEq {
     /// The number that stands for an index.
     fn at(index: usize) -> Self;
 
-    /// As an index.
     fn index(self) -> usize;
 
     /// Whether it stands for none.
@@ -30,7 +29,6 @@ pub(super) trait Dense: Copy + PartialEq {
         !self.is_none()
     }
 
-    /// As an option.
     #[inline(always)]
     fn get(self) -> Option<Self> {
         self.is_some().then_some(self)

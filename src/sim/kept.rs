@@ -100,8 +100,8 @@ impl KeptTables {
     }
 
     /// Writes a table; the first GUID of a port is its maker's.
-    pub fn write(&mut self, fabric: &Fabric, table: KeptTable, told: &[u8; SMP_DATA_SIZE]) {
-        let mut data = *told;
+    pub fn write(&mut self, fabric: &Fabric, table: KeptTable, written: &[u8; SMP_DATA_SIZE]) {
+        let mut data = *written;
         match table.attribute {
             AttributeId::GuidInfo => data[..8].copy_from_slice(&fabric.port_guid(table.port).0.to_be_bytes()),
             AttributeId::VlArbitrationTable => data[2 * usize::from(VL_ARBITRATION_ENTRIES)..].fill(0),

@@ -25,7 +25,6 @@ enum Sight {
     Line(PortId, u8),
     /// The first queue of a line.
     Queue(InLane),
-    /// A packet.
     Packet(PacketId),
     /// The port of a host that sends.
     Host(PortId),

@@ -274,8 +274,8 @@ impl Sim {
     }
 
     /// The subnet manager orders a device to flush (F.1).
-    pub(super) fn start_flush(&mut self, node: NodeId, told: Flush) {
-        if self.with_agents(|agents, at| agents.begin_flush(at, node, told)) {
+    pub(super) fn start_flush(&mut self, node: NodeId, flush: Flush) {
+        if self.with_agents(|agents, at| agents.begin_flush(at, node, flush)) {
             // Only an order that begins a flush may open an epoch: a repeated one would make packets look as if they
             // had stood.
             let latched = self.relays.as_mut().map_or(0, |relays| relays.begin_epoch(&self.plane, &self.sources, node));

@@ -217,7 +217,7 @@ impl Sim {
     pub fn cold(fabric: &Fabric, config: SimConfig) -> Result<Sim, SimError> {
         check(fabric, &config)?;
         if ![1, 2, 4, 8, 15].contains(&config.data_vls) {
-            let (setting, expected) = ("data VLs of a cold subnet", "1, 2, 4, 8 or 15, as ports tell them");
+            let (setting, expected) = ("data VLs of a cold subnet", "1, 2, 4, 8 or 15, as ports report them");
             return Err(SimError::Setting { setting, value: config.data_vls.to_string(), expected });
         }
         let bare = fabric.with_lids([]).expect("no LIDs, no clash of LIDs");

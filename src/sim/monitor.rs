@@ -1,9 +1,9 @@
 //! A monitor's questions: every host asks one switch after the other, by packets to the switches' LIDs.
 //!
-//! The questions are data packets of one service level, whatever half their host is on, as of a tool that was told that
-//! level once. A switch takes a question out of its input buffer as it takes what it discards, once it heads its queue;
-//! what it would answer is not modelled, nor is multicast, which would hold lanes in the same way. Questions are
-//! counted apart: the fates, the latency and the order of data do not include them.
+//! The questions are data packets of one service level, whatever half their host is on, as of a tool that was
+//! configured with that level once. A switch takes a question out of its input buffer as it takes what it discards,
+//! once it heads its queue; what it would answer is not modelled, nor is multicast, which would hold lanes in the same
+//! way. Questions are counted apart: the fates, the latency and the order of data do not include them.
 
 use super::gmp::GMP_BYTES;
 use super::index::{EndPortRank, PacketId};

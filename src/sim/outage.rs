@@ -39,7 +39,7 @@ pub enum OutageEnd {
     },
     /// Its source has sent since, and nothing of that has arrived yet.
     Out,
-    /// Its source has sent nothing since, so nobody can tell.
+    /// Its source has sent nothing since, so nothing shows whether it has a way.
     NotSeenAgain,
     /// An end of it has left or is cut off from the subnet manager, or the new routing omits it.
     CutOff,

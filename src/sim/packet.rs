@@ -33,7 +33,7 @@ impl PacketMarks {
     pub const MESSAGE: PacketMarks = PacketMarks(64);
     /// What no user sends: questions and general management packets.
     pub const NO_DATA: PacketMarks = PacketMarks(8 | 16);
-    /// What its device must be told of when it leaves a buffer.
+    /// What its device must be notified of when it leaves a buffer.
     pub const TOLD: PacketMarks = PacketMarks(4 | 32);
 
     /// Whether it has a mark, or one of several.

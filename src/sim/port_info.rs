@@ -54,66 +54,66 @@ impl Devices {
         plane: &DataPlane,
         subject: PortId,
         arrival: PortId,
-        told: &PortInfo,
+        wanted: &PortInfo,
     ) -> Result<Vec<Consequence>, u16> {
         let end = plane.management_port(subject) == subject;
         if end && subject != plane.management_port(arrival) {
             // A port of a CA does not write another port's PortInfo.
             return Err(status::INVALID_VALUE);
         }
-        let state = self.next_state(&plane.ports[subject], told.port_state)?;
+        let state = self.next_state(&plane.ports[subject], wanted.port_state)?;
         let held = &self.ports[subject];
-        if told.operational_vls.lanes() > held.vl_cap.lanes() {
+        if wanted.operational_vls.lanes() > held.vl_cap.lanes() {
             return Err(status::INVALID_VALUE);
         }
         let port_state = plane.ports[subject].state;
         let stays_up = port_state == PortState::Active && state != Some(PortState::Initialize);
-        if self.fixed_links && stays_up && plane.ports[subject].num != 0 && changes_link(held, told) {
+        if self.fixed_links && stays_up && plane.ports[subject].num != 0 && changes_link(held, wanted) {
             // What follows is undefined (section 14.2.5.6); here it is refused.
             return Err(status::INVALID_VALUE);
         }
         let mut consequences = Vec::new();
         if end {
-            check_lids(told.lid, told.lmc)?;
+            check_lids(wanted.lid, wanted.lmc)?;
             // What is on its way to the LIDs held before goes by what devices hold when it arrives.
-            if (held.lid, held.lmc) != (told.lid, told.lmc) {
-                self.take_lids(subject, told.lid, told.lmc);
-                consequences.push(Consequence::Lids { port: subject, lid: told.lid, lmc: told.lmc });
+            if (held.lid, held.lmc) != (wanted.lid, wanted.lmc) {
+                self.take_lids(subject, wanted.lid, wanted.lmc);
+                consequences.push(Consequence::Lids { port: subject, lid: wanted.lid, lmc: wanted.lmc });
             }
-            keep_end(&mut self.ports[subject], told);
+            keep_end(&mut self.ports[subject], wanted);
         }
         let held = &mut self.ports[subject];
-        if held.vl_high_limit != told.vl_high_limit {
+        if held.vl_high_limit != wanted.vl_high_limit {
             consequences.push(Consequence::Arbitration(subject));
         }
-        keep_link(held, told);
+        keep_link(held, wanted);
         // A code without meaning leaves the lanes as they are.
-        if let Some(lanes) = told.operational_vls.lanes().filter(|_| told.operational_vls != held.operational_vls) {
-            held.operational_vls = told.operational_vls;
+        if let Some(lanes) = wanted.operational_vls.lanes().filter(|_| wanted.operational_vls != held.operational_vls) {
+            held.operational_vls = wanted.operational_vls;
             consequences.push(Consequence::Lanes(subject, lanes));
         }
         consequences.extend(state.map(|state| Consequence::State(subject, state)));
-        if end && told.client_reregister && !plane.is_switch(plane.ports[subject].node) {
+        if end && wanted.client_reregister && !plane.is_switch(plane.ports[subject].node) {
             consequences.push(Consequence::Reregister(subject));
         }
         Ok(consequences)
     }
 
-    /// The state that a port enters on a Set to `told`; none where it keeps its state. ACTIVE and ARMED follow each
+    /// The state that a port enters on a Set to `wanted`; none where it keeps its state. ACTIVE and ARMED follow each
     /// other; DOWN bounces the link, which returns in INITIALIZE. A subnet that began cold requires the step through
     /// ARMED, as the specification does.
     ///
     /// # Errors
     /// The status that refuses a state which cannot follow.
-    fn next_state(&self, at: &OutPort, told: PortState) -> Result<Option<PortState>, u16> {
-        let next = match told {
+    fn next_state(&self, at: &OutPort, wanted: PortState) -> Result<Option<PortState>, u16> {
+        let next = match wanted {
             PortState::NoChange => return Ok(None),
             _ if at.num == 0 => return Ok(None),
             _ if !at.is_up() => return Err(status::INVALID_VALUE),
             PortState::Active if self.cold && at.state == PortState::Initialize => return Err(status::INVALID_VALUE),
             // DOWN bounces the link, which trains again at once.
             PortState::Down => PortState::Initialize,
-            PortState::Armed | PortState::Active => told,
+            PortState::Armed | PortState::Active => wanted,
             _ => return Err(status::INVALID_VALUE),
         };
         Ok(Some(next).filter(|&next| next != at.state))
@@ -172,9 +172,9 @@ impl Sim {
 }
 
 /// Whether a Set asks for other lanes or another MTU than a link has.
-fn changes_link(held: &PortInfo, told: &PortInfo) -> bool {
-    let lanes = told.operational_vls.lanes().is_some() && told.operational_vls != held.operational_vls;
-    lanes || (told.neighbour_mtu.bytes().is_some() && told.neighbour_mtu != held.neighbour_mtu)
+fn changes_link(held: &PortInfo, wanted: &PortInfo) -> bool {
+    let lanes = wanted.operational_vls.lanes().is_some() && wanted.operational_vls != held.operational_vls;
+    lanes || (wanted.neighbour_mtu.bytes().is_some() && wanted.neighbour_mtu != held.neighbour_mtu)
 }
 
 /// A base LID and the LMC fit each other: the LMC's bits of the LID are zero. LID 0 takes the LIDs away.
@@ -184,56 +184,58 @@ fn check_lids(lid: Lid, lmc: Lmc) -> Result<(), u16> {
 }
 
 /// Keeps what a Set says of an end of paths.
-fn keep_end(held: &mut PortInfo, told: &PortInfo) {
-    held.m_key = told.m_key;
-    held.m_key_protect_bits = told.m_key_protect_bits;
-    held.m_key_lease_period = told.m_key_lease_period;
-    held.gid_prefix = told.gid_prefix;
-    held.master_sm_lid = told.master_sm_lid;
-    held.master_sm_sl = told.master_sm_sl;
-    held.subnet_timeout = told.subnet_timeout;
-    held.client_reregister = told.client_reregister;
-    held.multicast_p_key_trap_suppression = told.multicast_p_key_trap_suppression;
-    held.init_type_reply = told.init_type_reply;
+fn keep_end(held: &mut PortInfo, wanted: &PortInfo) {
+    held.m_key = wanted.m_key;
+    held.m_key_protect_bits = wanted.m_key_protect_bits;
+    held.m_key_lease_period = wanted.m_key_lease_period;
+    held.gid_prefix = wanted.gid_prefix;
+    held.master_sm_lid = wanted.master_sm_lid;
+    held.master_sm_sl = wanted.master_sm_sl;
+    held.subnet_timeout = wanted.subnet_timeout;
+    held.client_reregister = wanted.client_reregister;
+    held.multicast_p_key_trap_suppression = wanted.multicast_p_key_trap_suppression;
+    held.init_type_reply = wanted.init_type_reply;
     // Violations are counted here and can be set back, to nothing else than zero.
-    for (held, told) in [
-        (&mut held.m_key_violations, told.m_key_violations),
-        (&mut held.p_key_violations, told.p_key_violations),
-        (&mut held.q_key_violations, told.q_key_violations),
+    for (held, wanted) in [
+        (&mut held.m_key_violations, wanted.m_key_violations),
+        (&mut held.p_key_violations, wanted.p_key_violations),
+        (&mut held.q_key_violations, wanted.q_key_violations),
     ] {
-        *held = if told == 0 { 0 } else { *held };
+        *held = if wanted == 0 { 0 } else { *held };
     }
 }
 
 /// Keeps what a Set says of a port's link.
-fn keep_link(held: &mut PortInfo, told: &PortInfo) {
-    held.link_width_enabled = enabled(held.link_width_enabled, told.link_width_enabled, held.link_width_supported, 255);
-    held.link_speed_enabled = enabled(held.link_speed_enabled, told.link_speed_enabled, held.link_speed_supported, 15);
+fn keep_link(held: &mut PortInfo, wanted: &PortInfo) {
+    held.link_width_enabled =
+        enabled(held.link_width_enabled, wanted.link_width_enabled, held.link_width_supported, 255);
+    held.link_speed_enabled =
+        enabled(held.link_speed_enabled, wanted.link_speed_enabled, held.link_speed_supported, 15);
     let (now, supported) = (held.link_speed_ext_enabled, held.link_speed_ext_supported);
-    held.link_speed_ext_enabled = enabled(now, told.link_speed_ext_enabled, supported, 31);
-    if told.link_down_default_state != 0 {
-        held.link_down_default_state = told.link_down_default_state;
+    held.link_speed_ext_enabled = enabled(now, wanted.link_speed_ext_enabled, supported, 31);
+    if wanted.link_down_default_state != 0 {
+        held.link_down_default_state = wanted.link_down_default_state;
     }
-    if told.neighbour_mtu.bytes().is_some() {
-        held.neighbour_mtu = told.neighbour_mtu;
+    if wanted.neighbour_mtu.bytes().is_some() {
+        held.neighbour_mtu = wanted.neighbour_mtu;
     }
-    held.vl_high_limit = told.vl_high_limit;
-    held.vl_stall_count = told.vl_stall_count;
-    held.hoq_life = told.hoq_life;
-    held.partition_enforcement_inbound = told.partition_enforcement_inbound;
-    held.partition_enforcement_outbound = told.partition_enforcement_outbound;
-    held.filter_raw_inbound = told.filter_raw_inbound;
-    held.filter_raw_outbound = told.filter_raw_outbound;
-    held.local_phy_errors = told.local_phy_errors;
-    held.overrun_errors = told.overrun_errors;
+    held.vl_high_limit = wanted.vl_high_limit;
+    held.vl_stall_count = wanted.vl_stall_count;
+    held.hoq_life = wanted.hoq_life;
+    held.partition_enforcement_inbound = wanted.partition_enforcement_inbound;
+    held.partition_enforcement_outbound = wanted.partition_enforcement_outbound;
+    held.filter_raw_inbound = wanted.filter_raw_inbound;
+    held.filter_raw_outbound = wanted.filter_raw_outbound;
+    held.local_phy_errors = wanted.local_phy_errors;
+    held.overrun_errors = wanted.overrun_errors;
 }
 
 /// What is enabled after a Set: 0 leaves it, `all` means all that is supported. A link keeps the width and speed it
 /// has.
-fn enabled(now: u8, told: u8, supported: u8, all: u8) -> u8 {
-    match told {
+fn enabled(now: u8, wanted: u8, supported: u8, all: u8) -> u8 {
+    match wanted {
         0 => now,
-        told if told == all => supported,
-        told => told,
+        wanted if wanted == all => supported,
+        wanted => wanted,
     }
 }

@@ -1,5 +1,5 @@
-//! Writes of forwarding tables, each as it lands at its switch: for whoever judges every moment afterwards. Nothing is
-//! recorded unless it is asked for.
+//! Writes of forwarding tables, recorded as each lands at its switch, so that every moment can be judged afterwards.
+//! Off unless requested.
 
 use super::Sim;
 use crate::fabric::NodeId;

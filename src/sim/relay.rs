@@ -623,7 +623,7 @@ impl Relays {
         header.grh.hop_limit = forwarded.hop_limit;
         // Kept before the packet's SL is overwritten: `leave` counts it as received by that port, on that SL.
         (header.came_by, header.came_on) = (sources.by_port[port], plane.packets[id].sl);
-        // R.1: it is in the leg's send queue now. The epoch tells later whether it was there before a flush began.
+        // R.1: it is in the leg's send queue now. The epoch shows later whether it was there before a flush began.
         header.epoch = self.legs[leg].epoch;
         self.legs[leg].latched += 1;
         sources.list[leg].queued[half.index()] += 1;

@@ -142,7 +142,6 @@ impl Series {
         self.under_way[half_index(sl)] -= 1;
     }
 
-    /// Counts a delivery.
     #[inline]
     pub(super) fn deliver(&mut self, latency_ns: u64, bytes: u16) {
         let bin = self.last();
@@ -151,7 +150,6 @@ impl Series {
         bin.latency_ns.record(latency_ns).expect("a histogram that grows by itself refuses nothing");
     }
 
-    /// Counts a loss.
     pub(super) fn lose(&mut self, cause: LossCause) {
         let bin = self.last();
         match cause {

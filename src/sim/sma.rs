@@ -260,7 +260,7 @@ impl Sim {
                 self.with_agents(|agents, at| agents.set_drain_arcs(at, node, block, &arcs));
             }
             Consequence::Tokens(node, token) => self.with_agents(|agents, at| agents.start_tokens(at, node, token)),
-            Consequence::Flush(node, told) => self.start_flush(node, told),
+            Consequence::Flush(node, flush) => self.start_flush(node, flush),
             Consequence::Lids { port, lid, lmc } => {
                 self.sources.take_lids(port, lid, lmc);
                 self.source_wakes(port);
@@ -281,10 +281,11 @@ impl Sim {
         self.serve(port);
     }
 
-    fn write_block(&mut self, switch: NodeId, block: usize, told: &[u8; SMP_DATA_SIZE]) {
+    fn write_block(&mut self, switch: NodeId, block: usize, written: &[u8; SMP_DATA_SIZE]) {
         // The device has room for the block (`first_lid`), but its table here grows only with the blocks in use.
         self.plane.tables.reach((block + 1) * 64);
-        let held = self.plane.tables.replace_block(switch, block, told).expect("the table has just been made to reach");
+        let held =
+            self.plane.tables.replace_block(switch, block, written).expect("the table has just been made to reach");
         // Recorded, since losses are judged by the tables as they stood when a packet was sent.
         self.ledger.remember(switch, block as u16, self.clock.now(), held);
         self.reconsider(switch);

@@ -60,7 +60,7 @@ impl Presence {
     }
 }
 
-/// What a source has been told of halves.
+/// What a source has been notified of about halves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Told {
     /// Nothing: in a subnet that began cold it asks subnet administration for its paths.
@@ -95,7 +95,7 @@ pub struct Source {
     pub interval: f64,
     /// The message of several packets that its application is sending.
     pub(super) message: Option<OpenMessage>,
-    /// What it has been told.
+    /// What it has been notified of.
     told: Told,
     /// Since when others know it.
     presence: Presence,
@@ -468,9 +468,9 @@ impl Sources {
             return false;
         }
         // P3.7: only a source that has its new half omits those that were cut off; the others still send to them.
-        let told = own.told == Told::Half;
+        let was_told = own.told == Told::Half;
         let unreachable = |rank: EndPortRank| self.cut_off[rank] || self.unreachable[rank];
-        rank != destination && !(told && (unreachable(rank) || unreachable(destination)))
+        rank != destination && !(was_told && (unreachable(rank) || unreachable(destination)))
     }
 
     /// Whether a source is present and sends on a half.

@@ -46,7 +46,7 @@ pub struct StandingLane {
     pub place: LanePlace,
 }
 
-/// A packet that was under way at some moment, by which it can be told from all that are made later.
+/// A packet that was under way at some moment, which distinguishes it from all that are made later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketUnderWay {
     id: PacketId,

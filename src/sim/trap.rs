@@ -26,8 +26,8 @@ impl Devices {
     /// Lets the device of a port repeat a trap from now on. Returns whether it begins: it does not if it repeats one
     /// already, or in a cold subnet holds no manager's LID.
     fn raise_trap(&mut self, node: NodeId, port: PortId, notice: Notice, now: Ticks) -> bool {
-        let told = !self.cold || self.ports[port].master_sm_lid.is_unicast();
-        let begins = self.list[node].trap.is_none() && told;
+        let has_manager = !self.cold || self.ports[port].master_sm_lid.is_unicast();
+        let begins = self.list[node].trap.is_none() && has_manager;
         if begins {
             let tid = u64::from(node.0) << 32 | now & 0xFFFF_FFFF;
             self.list[node].trap = Some(PendingTrap { tid, port, notice });
@@ -42,9 +42,9 @@ impl Devices {
         let held = &self.ports[*port];
         let smp = Smp::new(Route::Lid, Method::Trap, AttributeId::Notice, 0, notice.encode()).with_tid(*tid);
         // A SubnetTimeOut of 0 means that none was ever set.
-        let told = Some(held.subnet_timeout).filter(|&code| code > 0).and_then(coded_limit_ns);
+        let limit_ns = Some(held.subnet_timeout).filter(|&code| code > 0).and_then(coded_limit_ns);
         let mad = Mad::smp(held.lid, held.master_sm_lid, smp);
-        Some(TrapDue { port: *port, mad, again_ns: told.unwrap_or(TRAP_PERIOD_NS) })
+        Some(TrapDue { port: *port, mad, again_ns: limit_ns.unwrap_or(TRAP_PERIOD_NS) })
     }
 }
 

@@ -220,7 +220,7 @@ impl Wheel {
     }
 
     /// The next events and how many they are, if several of this moment have come into sight since it was last asked;
-    /// each is told at most once.
+    /// each is reported at most once.
     #[inline]
     pub fn ahead(&mut self) -> Option<([SimEvent; CHUNK], usize)> {
         if self.fresh == NIL {
@@ -418,14 +418,14 @@ mod tests {
     #[test]
     fn a_crowded_tick_is_first_in_first_out() {
         let (mut wheel, mut pushed, mut popped) = (Wheel::new(), 0, 0);
-        let mut told = 0;
+        let mut counted = 0;
         for (pushes, pops) in [(1, 0), (40, 5), (3, 30), (50, 20), (0, 39), (17, 17), (100, 100)] {
             (0..pushes).for_each(|more| wheel.push(7, SimEvent::new(3, pushed + more, 0)));
             pushed += pushes;
             for _ in 0..pops {
                 assert_eq!(wheel.pop(7), Some((7, SimEvent::new(3, popped, 0))));
                 popped += 1;
-                told += wheel.ahead().map_or(0, |(ahead, count)| {
+                counted += wheel.ahead().map_or(0, |(ahead, count)| {
                     let next: Vec<u32> = ahead[..count].iter().map(|event| event.a()).collect();
                     assert_eq!(next, (popped..popped + count as u32).collect::<Vec<_>>(), "what is ahead is next");
                     count
@@ -433,7 +433,7 @@ mod tests {
             }
         }
         assert_eq!((pushed, wheel.pop(7)), (popped, None));
-        assert!(told >= 8 * CHUNK, "{told} were told of");
+        assert!(counted >= 8 * CHUNK, "{counted} were counted");
     }
 
     #[test]

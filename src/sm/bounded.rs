@@ -134,17 +134,17 @@ mod tests {
 
     #[test]
     fn who_stalls_is_cut_off_and_others_are_served_again() {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (send, receive) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async {
                 let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
-                tell.send(listener.local_addr().expect("bound")).expect("the test waits");
+                send.send(listener.local_addr().expect("bound")).expect("the test waits");
                 let bounded = BoundedListener::within(listener, 3, Duration::from_millis(300));
                 axum::serve(bounded, Router::new().route("/", get(|| async { "well" }))).await
             })
         });
-        let address = told.recv().expect("it started");
+        let address = receive.recv().expect("it started");
         assert!(ask(address).ends_with("well"));
         let stall = || {
             let mut stream = std::net::TcpStream::connect(address).expect("it listens");

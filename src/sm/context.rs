@@ -70,7 +70,7 @@ impl Context {
         self.mailbox.borrow_mut().post(now_ns, happening);
     }
 
-    /// Applies an event to the lifecycle, and tells the election what follows for it; returns the commands to carry
+    /// Applies an event to the lifecycle, and gives the election what follows for it; returns the commands to carry
     /// out.
     pub(super) fn step(&self, event: LifecycleEvent, now_ns: u64) -> Vec<LifecycleCommand> {
         let at = LifecycleInput { now_ns, mandate: Mandate::from(self.responder.borrow().state()) };

@@ -79,12 +79,12 @@ pub(super) async fn look<T: Transport>(
             Ask::get(RequestTarget::Node(switch), AttributeId::LinearForwardingTable, block.into())
         }
     };
-    let told = manager.ask(asked.iter().map(ask).collect()).await?;
+    let answers = manager.ask(asked.iter().map(ask).collect()).await?;
     let given: BTreeSet<Lid> = fabric.lid_ports().flat_map(|port| lids(fabric, port)).collect();
     let mut drift = Drift::default();
-    for (question, told) in asked.into_iter().zip(told) {
+    for (question, answer) in asked.into_iter().zip(answers) {
         // Silence is for others to judge.
-        let Ok(data) = told else { continue };
+        let Ok(data) = answer else { continue };
         match question {
             Question::Address(port) if differs(fabric, port, &PortInfo::decode(&data)) => drift.ports.push(port),
             Question::Block(switch, block) => {

@@ -110,19 +110,17 @@ pub struct ElectionInput {
     pub now_ns: u64,
     /// Whether something must be ended before a handover: a change of the routing, and what belongs to it.
     pub changing: bool,
-    /// Managers that are not reckoned with now.
+    /// Managers that are ignored now.
     pub passed_over: PassedOver,
 }
 
-/// How long a manager is passed over that did not take the subnet, or did not give it up.
+/// How long a manager is ignored after it did not take or release the subnet.
 const PASSED_OVER_NS: u64 = 300_000_000_000;
 
-/// Managers that did not take the subnet, or did not give it up, and until when they are not reckoned with. Of more
-/// than four the one that was added first is forgotten.
+/// Managers that did not take or release the subnet, and until when each is ignored. A fifth replaces the oldest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PassedOver([Option<PassedOverEntry>; 4]);
 
-/// One of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct PassedOverEntry {
     news: News,
@@ -381,7 +379,7 @@ pub enum ElectionCommand {
     StepDown,
     /// Report news to the user.
     Report(News),
-    /// Report news to the user, and do not reckon for a while with the manager that it is of.
+    /// Report news to the user, and ignore the manager that it concerns for a while.
     PassOver(News),
 }
 

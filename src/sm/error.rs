@@ -39,9 +39,9 @@ pub enum SmError {
     },
     /// Nothing shows that packets that met earlier tables have left.
     #[error(
-        "the SL-to-VL tables of the running subnet are others than wanted, and are not replaced, since nothing shows that what \
-         was sent before this manager came has come to its end ({why}): --takeover proved asks for that; without it they are \
-         replaced with a warning; until then hosts send as they did, and the manager looks again"
+        "the SL-to-VL tables of the running subnet are not replaced: {why}, so packets sent before this manager came may \
+         remain, and --takeover proved requires that they have left; without that option the tables are replaced with a \
+         warning; until then hosts send as before, and the manager tries again"
     )]
     Unaged {
         /// What the wait failed at.
@@ -57,8 +57,8 @@ pub enum SmError {
     },
     /// There are no lanes for two halves and a reserved service level.
     #[error(
-        "reserving SL {sl} takes a data VL of its own beside one for each half, three in all, and the links have {data_vls}: \
-         raise OperationalVLs, or leave --reserved-sl out"
+        "reserving SL {sl} takes one data VL in addition to one for each half, three in all, and the links have \
+         {data_vls}: raise OperationalVLs, or leave --reserved-sl out"
     )]
     NoLaneToReserve {
         /// The level.

@@ -51,12 +51,12 @@ pub(super) async fn serve_lanes<T: Transport>(
     let modifier = |port: PortId| VlArbitrationBlock::LowFirst.modifier(fabric.port(port).num);
     let attribute = AttributeId::VlArbitrationTable;
     let asks = ports.iter().map(|&port| Ask::get(RequestTarget::Port(port), attribute, modifier(port)));
-    let told = manager.ask(asks.collect()).await?;
+    let answers = manager.ask(asks.collect()).await?;
     let mut writes = Vec::new();
     let mut fault = None;
-    for (&port, told) in ports.iter().zip(told) {
+    for (&port, answer) in ports.iter().zip(answers) {
         // Who does not say what it holds may starve a lane, which would never drain (M3): it carries no data.
-        let Some(data) = answered(told)? else {
+        let Some(data) = answered(answer)? else {
             manager.device_fails(fabric.port(port).node, attribute, Method::Get, FailingAs::Silent, true);
             let setting = "VLArbitrationTable: it does not show its list";
             fault.get_or_insert(SmError::NotTaken { port: fabric.describe_port(port), setting });
@@ -74,9 +74,9 @@ pub(super) async fn serve_lanes<T: Transport>(
         }
         writes.push((port, Ask::set(RequestTarget::Port(port), attribute, modifier(port), list(lanes).encode())));
     }
-    let told = manager.ask(writes.iter().map(|(_, ask)| ask.clone()).collect()).await?;
-    for ((port, _), told) in writes.iter().zip(told) {
-        let fails = match told {
+    let answers = manager.ask(writes.iter().map(|(_, ask)| ask.clone()).collect()).await?;
+    for ((port, _), answer) in writes.iter().zip(answers) {
+        let fails = match answer {
             Ok(data) if serves(&VlArbitrationTable::decode(&data), lanes) => continue,
             Ok(_) => FailingAs::HoldsOther,
             Err(SubnetError::Refused { status, .. }) => FailingAs::Refuses(status),
@@ -90,8 +90,8 @@ pub(super) async fn serve_lanes<T: Transport>(
 }
 
 /// What a device answered; none where it refused or was silent, which is on record.
-fn answered(told: AskResult) -> Result<Option<Box<[u8; SMP_DATA_SIZE]>>, SmError> {
-    match told {
+fn answered(answer: AskResult) -> Result<Option<Box<[u8; SMP_DATA_SIZE]>>, SmError> {
+    match answer {
         Ok(data) => Ok(Some(data)),
         Err(error) if error.is_fatal() => Err(error.into()),
         Err(_) => Ok(None),
@@ -125,10 +125,10 @@ async fn join_partition<T: Transport>(
         false => 0,
     };
     let get = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::PKeyTable, modifier(port));
-    let told = manager.ask(ports.iter().map(get).collect()).await?;
+    let answers = manager.ask(ports.iter().map(get).collect()).await?;
     let mut writes = Vec::new();
-    for (&port, told) in ports.iter().zip(told) {
-        let Some(data) = answered(told)? else { continue };
+    for (&port, answer) in ports.iter().zip(answers) {
+        let Some(data) = answered(answer)? else { continue };
         let mut table = PKeyTable::decode(&data);
         if table.keys.iter().any(|&key| names_a_partition(key))
             || in_later_blocks(manager, port, modifier(port)).await?
@@ -139,9 +139,9 @@ async fn join_partition<T: Transport>(
         writes
             .push((port, Ask::set(RequestTarget::Port(port), AttributeId::PKeyTable, modifier(port), table.encode())));
     }
-    let told = manager.ask(writes.iter().map(|(_, ask)| ask.clone()).collect()).await?;
-    for ((port, _), told) in writes.iter().zip(told) {
-        let Some(data) = answered(told)? else { continue };
+    let answers = manager.ask(writes.iter().map(|(_, ask)| ask.clone()).collect()).await?;
+    for ((port, _), answer) in writes.iter().zip(answers) {
+        let Some(data) = answered(answer)? else { continue };
         if !PKeyTable::decode(&data).keys.contains(&DEFAULT_P_KEY) {
             let node = fabric.port(*port).node;
             manager.device_fails(node, AttributeId::PKeyTable, Method::Set, FailingAs::HoldsOther, false);
@@ -160,8 +160,8 @@ async fn in_later_blocks<T: Transport>(manager: &mut Manager<T>, port: PortId, f
     let keys = manager.key_room(port);
     let blocks = usize::from(keys).div_ceil(PKeyTable::BLOCK) as u32;
     let asks = (1..blocks).map(|block| Ask::get(RequestTarget::Port(port), AttributeId::PKeyTable, first + block));
-    for told in manager.ask(asks.collect()).await? {
-        match answered(told)? {
+    for answer in manager.ask(asks.collect()).await? {
+        match answered(answer)? {
             Some(data) if !PKeyTable::decode(&data).keys.iter().any(|&key| names_a_partition(key)) => {}
             _ => return Ok(true),
         }

@@ -1,9 +1,9 @@
-//! What is tried where the way that the user settled finds no routing, or no change.
+//! What stands in if the engine or scheme that the user chose finds no routing, or no change.
 //!
-//! A subnet that is not rerouted loses more than the user's preference is worth. So a change that the chosen scheme
-//! cannot make is tried by `auto`, and what the chosen engines cannot route, or so that nothing is proved, is routed by
-//! one that routes every connected subnet. Each is said, in the log and by `reconfig status`. Deliberately omitted:
-//! anything less than proved.
+//! A subnet that is not rerouted costs more than the user's preference is worth. So `auto` tries a change that the
+//! chosen scheme cannot make. An engine that routes every connected subnet stands in if the chosen ones find no
+//! routing, or none that is proved. The log and `reconfig status` report either. Deliberately omitted: anything less
+//! than proved.
 
 use super::config::Config;
 use super::error::SmError;

@@ -759,7 +759,7 @@ mod tests {
         }
     }
 
-    /// A manager that is taken over from amid a change, and is master again later: until the subnet is up under it
+    /// A manager that is taken over from during a change, and is master again later: until the subnet is up under it
     /// anew, nothing of its first term is shown.
     #[test]
     fn nothing_of_an_earlier_term_is_shown_in_the_next() {

@@ -61,9 +61,9 @@ pub(super) async fn read<T: Transport>(
     let mut unread = BTreeSet::new();
     for part in questions.chunks(REQUESTS_AT_A_TIME) {
         let part: Vec<Question> = part.iter().copied().filter(|question| !unread.contains(&question.node())).collect();
-        let told = manager.ask(part.iter().map(|question| question.ask(fabric)).collect()).await?;
-        for (question, told) in part.iter().zip(told) {
-            match told {
+        let answers = manager.ask(part.iter().map(|question| question.ask(fabric)).collect()).await?;
+        for (question, answer) in part.iter().zip(answers) {
+            match answer {
                 Ok(data) => question.note(fabric, &mut tables, &data),
                 Err(SubnetError::Refused { .. } | SubnetError::Silent { .. } | SubnetError::NoPath { .. }) => {
                     unread.insert(question.node());
@@ -178,9 +178,9 @@ async fn questions<T: Transport>(
 
 /// Merges the tables of all port pairs that a packet may use into one, if they are the same.
 fn simplify(tables: &mut Arc<NodeSlToVl>, pairs: &[(PortNum, PortNum)]) {
-    let mut told = pairs.iter().map(|&(input, output)| *tables.get(input, output));
-    if let Some(first) = told.next()
-        && told.all(|table| table == first)
+    let mut all = pairs.iter().map(|&(input, output)| *tables.get(input, output));
+    if let Some(first) = all.next()
+        && all.all(|table| table == first)
     {
         *tables = Arc::new(NodeSlToVl::Uniform(first));
     }
@@ -192,12 +192,14 @@ fn simplify(tables: &mut Arc<NodeSlToVl>, pairs: &[(PortNum, PortNum)]) {
 /// The LID is that of the manager before, at whatever port it was, which may be gone: then its low bits show the half.
 fn half_in_use<T: Transport>(manager: &Manager<T>, fabric: &Fabric, sm: PortId) -> Half {
     let lids = fabric.port(sm).lmc.lids();
-    let told = |port: PortId| manager.port_info(port).map(|info| info.master_sm_lid);
+    let manager_lid = |port: PortId| manager.port_info(port).map(|info| info.master_sm_lid);
     let looks_up = |lid: Lid| match fabric.lid_owner(lid) {
         Some(_) => fabric.half_of(lid) == Some(Half::Upper),
         None => lid.0 % lids >= lids.div_ceil(2),
     };
-    let (up, all) =
-        fabric.end_ports().filter_map(told).fold((0, 0), |(up, all), lid| (up + usize::from(looks_up(lid)), all + 1));
+    let (up, all) = fabric
+        .end_ports()
+        .filter_map(manager_lid)
+        .fold((0, 0), |(up, all), lid| (up + usize::from(looks_up(lid)), all + 1));
     if up * 2 > all { Half::Upper } else { Half::Lower }
 }

@@ -44,9 +44,9 @@ pub(super) async fn locked<T: Transport>(
             locked.extend_from_slice(asked);
             continue;
         }
-        let told = manager.ask(asked.iter().map(ask).collect()).await?;
-        for (suspect, told) in asked.iter().zip(told) {
-            match told {
+        let answers = manager.ask(asked.iter().map(ask).collect()).await?;
+        for (suspect, answer) in asked.iter().zip(answers) {
+            match answer {
                 Err(SubnetError::Silent { .. }) => locked.push(suspect.clone()),
                 Err(error) if error.is_fatal() => return Err(error.into()),
                 _ => {}

@@ -85,8 +85,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("guid2lid");
         fs::write(&path, "0x1 2\n").unwrap();
-        let told = load(&path).unwrap_err().to_string();
-        assert!(told.contains("guid2lid:1:6: the line ends too early"), "{told}");
+        let message = load(&path).unwrap_err().to_string();
+        assert!(message.contains("guid2lid:1:6: the line ends too early"), "{message}");
         let nowhere = folder.path().join("nowhere/guid2lid");
         assert!(matches!(save(&nowhere, &Guid2Lid::new()), Err(LidFileError::Write { .. })));
         assert!(matches!(load(folder.path()), Err(LidFileError::Read { .. })), "a folder is no file");

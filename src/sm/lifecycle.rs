@@ -32,7 +32,7 @@ const RETRY_NS: u64 = 5_000_000_000;
 const LONGEST_RETRY_NS: u64 = 60_000_000_000;
 
 /// How long a change may stand still, or a retired half fail to follow. Hosts may stand behind its fence, or send where
-/// nobody is: then the subnet is taken over as if a manager had died amid the change.
+/// nobody is: then the subnet is taken over as if a manager had died during the change.
 pub(super) const STANDS_NS: u64 = 60_000_000_000;
 
 /// Pause before the manager retries a subnet that could not be swept or brought up, and how long after an event in a
@@ -172,7 +172,7 @@ pub enum Purpose {
 pub enum Mandate {
     /// Another manager is master: write nothing.
     Silent,
-    /// Another manager is to take the subnet, or to give it up, and has not: only route around what is lost.
+    /// Another manager was asked to take or release the subnet, and has not done so: only route around losses.
     Guard,
     /// Finish a change in progress, and begin none.
     Finish,
@@ -205,7 +205,8 @@ pub enum LifecycleEvent {
     Looked,
     /// The subnet runs under this manager; with the state of the retired half.
     BroughtUp(RetiredHalf),
-    /// The glance ended; with the target of a change around what is gone, unless only a survey tells what changed.
+    /// The glance ended; with the target of a change around what is gone, unless only a survey can determine what
+    /// changed.
     Glanced(Option<Goal>),
     /// The sweep of a subnet that is up ended, and the election knows the other managers.
     Surveyed,
@@ -709,7 +710,7 @@ impl RetiredHalf {
         prepared.then.as_ref().map_or(retired, |then| retired.after_all(then))
     }
 
-    /// What it is after the plans that followed the first of a change: a loss amid a repair may call for the Double
+    /// What it is after the plans that followed the first of a change: a loss during a repair may call for the Double
     /// Scheme.
     pub fn after_later(self, record: &ChangeRecord) -> RetiredHalf {
         record.later_plans().iter().fold(self, |retired, plan| retired.after(plan.plan()))

@@ -42,7 +42,6 @@ struct Mirroring<'a> {
     /// The half in use.
     half: Half,
     ways: Option<&'a Arc<PathLayers>>,
-    /// The manager's port.
     sm: PortId,
 }
 

@@ -130,9 +130,9 @@ mod tests {
         let (rest, misfits) = fitting(&known, (&found, sm(&found)), 4, 9);
         assert_eq!(present(&rest), [1, 0x10, 0x30]);
         union(&known, &rest).expect("it fits");
-        let told: Vec<String> = misfits.iter().map(|misfit| misfit.shown().in_words()).collect();
+        let shown: Vec<String> = misfits.iter().map(|misfit| misfit.shown().in_words()).collect();
         assert_eq!(
-            told,
+            shown,
             [
                 "switch: Get PortInfo: does not fit the subnet; it is not taken in: port 4 is beyond the 3 that it had",
                 "host 32: Get PortInfo: does not fit the subnet; it is not taken in: port 1 has 1 data VLs, and 4 are in use",

@@ -31,8 +31,8 @@ impl<T: Transport> Upkeep<T> {
         }
         let fabric = self.driver.running().alive.clone();
         let ports = fabric.end_ports().filter(|&port| fabric.peer(port).is_some()).collect();
-        let told = self.told(&fabric, ports, kept).await?;
-        let moved = self.followers(&fabric, told, kept).await?;
+        let notified = self.notify(&fabric, ports, kept).await?;
+        let moved = self.followers(&fabric, notified, kept).await?;
         // A reply copies the half of its request (P3.6): no more of them are owed once all requests have arrived.
         let patience_ns = self.driver.subnet_mut().manager.set_patience(MOVING_NS);
         let aged = self.age(context, self.rounds_to_age()).await;
@@ -46,11 +46,11 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// Notifies end ports of the half that is kept. Returns those that take it.
-    async fn told(&mut self, fabric: &Fabric, ports: Vec<PortId>, kept: Half) -> Result<Vec<PortId>, SmError> {
-        let mut told = Vec::new();
+    async fn notify(&mut self, fabric: &Fabric, ports: Vec<PortId>, kept: Half) -> Result<Vec<PortId>, SmError> {
+        let mut notified = Vec::new();
         for (port, answer) in self.ask_halves(fabric, Method::Set, ports, kept).await? {
             match answer {
-                Ok(answer) if answer.half == kept => told.push(port),
+                Ok(answer) if answer.half == kept => notified.push(port),
                 Ok(_) => {
                     let (node, attribute) = (fabric.port(port).node, AttributeId::ActiveHalf);
                     let manager = &mut self.driver.subnet_mut().manager;
@@ -60,7 +60,7 @@ impl<T: Transport> Upkeep<T> {
                 Err(error) => left_behind(fabric, port, kept, &error),
             }
         }
-        Ok(told)
+        Ok(notified)
     }
 
     /// Waits for end ports to send on the kept half alone. Returns those that do.

@@ -40,24 +40,24 @@ pub(super) async fn open_ends<T: Transport>(
     let ports: Vec<PortId> = fabric.end_ports().filter(has_table).collect();
     let place = |port| (RequestTarget::Port(port), AttributeId::SlToVlMappingTable);
     let get = |&port: &PortId| Ask::get(place(port).0, place(port).1, 0);
-    let told = manager.ask(ports.iter().map(get).collect()).await?;
-    let open = |(&port, told): (&PortId, AskResult)| {
-        let told = told.ok()?;
-        let held = SlToVl(SlToVlMappingTable::decode(&told).0);
+    let answers = manager.ask(ports.iter().map(get).collect()).await?;
+    let open = |(&port, answer): (&PortId, AskResult)| {
+        let answer = answer.ok()?;
+        let held = SlToVl(SlToVlMappingTable::decode(&answer).0);
         let open = SlToVl::from_fn(|sl| match held.get(sl) {
             Vl::MANAGEMENT => steady.get(sl),
             lane => lane,
         });
         (open != held).then_some((port, open))
     };
-    let closed: Vec<(PortId, SlToVl)> = ports.iter().zip(told).filter_map(open).collect();
+    let closed: Vec<(PortId, SlToVl)> = ports.iter().zip(answers).filter_map(open).collect();
     let set = |&(port, table): &(PortId, SlToVl)| {
         Ask::set(place(port).0, place(port).1, 0, SlToVlMappingTable(table.0).encode())
     };
-    let told = manager.ask(closed.iter().map(set).collect()).await?;
+    let answers = manager.ask(closed.iter().map(set).collect()).await?;
     let is_open =
-        |wanted: SlToVl, told: AskResult| told.is_ok_and(|held| SlToVlMappingTable::decode(&held).0 == wanted.0);
-    let rest = closed.iter().zip(told).filter(|((_, wanted), told)| !is_open(*wanted, told.clone()));
+        |wanted: SlToVl, answer: AskResult| answer.is_ok_and(|held| SlToVlMappingTable::decode(&held).0 == wanted.0);
+    let rest = closed.iter().zip(answers).filter(|((_, wanted), answer)| !is_open(*wanted, answer.clone()));
     let rest: Vec<PortId> = rest.map(|((port, _), _)| *port).collect();
     manager.ends_are_closed(&fabric, &rest);
     let opened = closed.len() - rest.len();

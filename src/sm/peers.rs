@@ -27,14 +27,14 @@ pub(super) struct PeerManagers {
 impl PeerManagers {
     /// Reads SMInfo at every port that reports a manager, has sent word as one or answered as one last time, and passes
     /// the answers to the election. `fabric` is the one that the manager knows, `own` its own port. Whether all were
-    /// asked: what `heeds` events ends when one comes, and the election learns nothing.
+    /// asked: with `until_event` an event ends the questions, and the election learns nothing.
     pub(super) async fn find<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
         responder: &SharedResponder,
         fabric: &Fabric,
         own: PortId,
-        heeds: bool,
+        until_event: bool,
     ) -> Result<bool, SmError> {
         // A port may have lost the capability bit, as those of ibsim do with their link, and its manager runs all the
         // same.
@@ -50,15 +50,15 @@ impl PeerManagers {
         let ports = fabric.lid_ports().filter(|&port| port != own).filter(present).filter(is_sm);
         let ports: Vec<PortId> = ports.collect();
         let was_silent = |port: PortId| self.silent.contains(&fabric.port_guid(port));
-        let Some(told) = manager.ask_managers(&ports, was_silent, heeds).await? else {
+        let Some(answers) = manager.ask_managers(&ports, was_silent, until_event).await? else {
             manager.keep_callers(callers);
             return Ok(false);
         };
         self.ports.clear();
         self.silent.clear();
         let mut peers = Vec::new();
-        for (&port, told) in ports.iter().zip(told) {
-            match told.map(|data| peer(&SmInfo::decode(&data))) {
+        for (&port, answer) in ports.iter().zip(answers) {
+            match answer.map(|data| peer(&SmInfo::decode(&data))) {
                 Ok(Some(peer)) => {
                     self.ports.insert(peer.rank.guid, port);
                     peers.push(peer);

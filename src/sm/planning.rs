@@ -15,7 +15,7 @@ use std::time::Duration;
 /// takes it for dead meanwhile.
 const DEAF: Duration = Duration::from_millis(10);
 
-/// How long the manager takes requests at most amid work that takes long and stays with it.
+/// How long the manager takes requests at most during work that takes long and stays with it.
 pub(super) const BREATH_NS: u64 = 10_000_000;
 
 /// How often it looks afterwards whether the thread is done.

@@ -53,12 +53,12 @@ mod tests {
     fn a_file_is_read_whole_or_told_of() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("prefix-routes.conf");
-        let told = load(&path).unwrap_err().to_string();
-        assert!(told.contains("prefix-routes.conf") && told.contains("omit the option"), "{told}");
+        let message = load(&path).unwrap_err().to_string();
+        assert!(message.contains("prefix-routes.conf") && message.contains("omit the option"), "{message}");
         fs::write(&path, "* *\n# no more\n").unwrap();
         assert_eq!(load(&path).unwrap().iter().len(), 1);
         fs::write(&path, "* *\n* router-1\n").unwrap();
-        let told = load(&path).unwrap_err().to_string();
-        assert!(told.contains("prefix-routes.conf:2:3"), "{told}");
+        let message = load(&path).unwrap_err().to_string();
+        assert!(message.contains("prefix-routes.conf:2:3"), "{message}");
     }
 }

@@ -1,8 +1,8 @@
 //! A subnet without a manager whose hosts are dark: finds service levels that devices discard, and opens them.
 //!
-//! A manager that died amid a change may leave a fence: end ports that discard what their hosts send on the service
+//! A manager that died during a change may leave a fence: end ports that discard what their hosts send on the service
 //! levels of a half (P3.8). Whoever manages next with this program opens it (section E of docs/PROTOCOL.md). Other
-//! managers leave SL-to-VL tables as they are, unless they are told otherwise. What is here needs no manager, and is
+//! managers leave SL-to-VL tables as they are, unless configured otherwise. What is here needs no manager, and is
 //! none: it works from any port, and writes nothing but the tables in which it found VL 15. Deliberately omitted: a
 //! proof.
 
@@ -111,13 +111,13 @@ async fn open(manager: &mut Manager<AnyTransport>, found: &ClosedSubnet) -> Resu
             }
         }
     };
-    let told = manager.ask(closed.iter().map(ask).collect()).await?;
-    let fault = |(table, told): (&ClosedTable, AskResult)| match told {
+    let answers = manager.ask(closed.iter().map(ask).collect()).await?;
+    let fault = |(table, answer): (&ClosedTable, AskResult)| match answer {
         Ok(data) if SlToVlMappingTable::decode(&data).0 == table.open.0 => None,
         Ok(_) => Some(format!("{} answers with another table than was set", table.place)),
         Err(error) => Some(format!("{}: {error}", table.place)),
     };
-    Ok(closed.iter().zip(told).filter_map(fault).collect())
+    Ok(closed.iter().zip(answers).filter_map(fault).collect())
 }
 
 /// A port whose manager says that it is master.
@@ -127,9 +127,10 @@ async fn master(manager: &mut Manager<AnyTransport>, fabric: &Fabric) -> Result<
         .filter(|&port| manager.port_info(port).is_some_and(|info| info.capability_mask & IS_SM != 0))
         .collect();
     let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
-    let told = manager.ask(ports.iter().map(ask).collect()).await?;
-    let is_master = |told: &AskResult| told.as_ref().is_ok_and(|data| SmInfo::decode(data).state == SmState::Master);
-    Ok(ports.iter().zip(&told).find(|(_, told)| is_master(told)).map(|(&port, _)| fabric.describe_port(port)))
+    let answers = manager.ask(ports.iter().map(ask).collect()).await?;
+    let is_master =
+        |answer: &AskResult| answer.as_ref().is_ok_and(|data| SmInfo::decode(data).state == SmState::Master);
+    Ok(ports.iter().zip(&answers).find(|(_, answer)| is_master(answer)).map(|(&port, _)| fabric.describe_port(port)))
 }
 
 /// The service levels that a table discards.

@@ -438,7 +438,7 @@ async fn take_up<T: Transport>(
             Ok(Some(up))
         }
         Err(why) => {
-            tracing::warn!(%why, "the journal holds a change that nobody ended, and it is not gone on with");
+            tracing::warn!(%why, "the journal holds an unfinished change, and it is not resumed");
             if let Err(error) = journal.abandoned(manager.now_ns(), &why) {
                 tracing::error!("{error}");
             }

@@ -24,7 +24,6 @@ const TRAINING_POLL_NS: u64 = 50_000_000;
 struct PortsSetUp {
     /// Those in INITIALIZE that were asked to be ARMED, which they are unless there was a fault.
     armed: Vec<PortId>,
-    /// The first fault.
     fault: Option<SmError>,
     /// Devices at fault, or that hold something else after all.
     failing: BTreeSet<NodeId>,
@@ -40,9 +39,9 @@ impl PortsSetUp {
         manager: &mut Manager<T>,
         fabric: &Fabric,
         (port, wanted): &(PortId, PortInfo),
-        told: AskResult,
+        answer: AskResult,
     ) -> Result<Option<PortInfo>, SmError> {
-        let fails = match told {
+        let fails = match answer {
             Ok(data) => {
                 let holds = PortInfo::decode(&data);
                 match check_taken(manager, fabric, *port, wanted, &holds) {
@@ -109,22 +108,22 @@ async fn configure_some<T: Transport>(
     let write = |(port, wanted): &(PortId, PortInfo)| {
         Ask::set(RequestTarget::Port(*port), AttributeId::PortInfo, number(fabric, *port), wanted.encode())
     };
-    let told = manager.ask(asked.iter().map(write).collect()).await?;
+    let answers = manager.ask(asked.iter().map(write).collect()).await?;
     let mut done = PortsSetUp::default();
     let mut refused = Vec::new();
-    for (asked, told) in asked.iter().zip(told) {
+    for (asked, answer) in asked.iter().zip(answers) {
         // If a `Set` was duplicated and the first copy applied, the second is refused, since only INITIALIZE may
         // become ARMED. So a refused port is read back.
-        if let Err(SubnetError::Refused { .. }) = told {
+        if let Err(SubnetError::Refused { .. }) = answer {
             refused.push(asked);
         } else {
-            done.judge(manager, fabric, asked, told)?;
+            done.judge(manager, fabric, asked, answer)?;
         }
     }
     let mut rightly = BTreeSet::new();
-    let told = manager.ask(refused.iter().map(|(port, _)| reading(fabric, *port)).collect()).await?;
-    for (asked, told) in refused.into_iter().zip(told) {
-        let Some(holds) = done.judge(manager, fabric, asked, told)? else { continue };
+    let answers = manager.ask(refused.iter().map(|(port, _)| reading(fabric, *port)).collect()).await?;
+    for (asked, answer) in refused.into_iter().zip(answers) {
+        let Some(holds) = done.judge(manager, fabric, asked, answer)? else { continue };
         let (port, wanted) = asked;
         // The link went meanwhile, or an earlier copy was applied: the device does not fail at it.
         let is_right = holds.port_state == wire::PortState::Down || settings::difference(&holds, wanted).is_none();
@@ -186,12 +185,12 @@ async fn retrain<T: Transport>(
     manager.apply_each(fabric, &Write::links_down(&links)).await?;
     let ends: Vec<PortId> = links.iter().flat_map(|&port| [Some(port), fabric.peer(port)]).flatten().collect();
     for _ in 0..TRAINING {
-        let told = manager.ask(ends.iter().map(|&port| reading(fabric, port)).collect()).await?;
-        let trained = |told: &AskResult| match told {
+        let answers = manager.ask(ends.iter().map(|&port| reading(fabric, port)).collect()).await?;
+        let trained = |answer: &AskResult| match answer {
             Ok(data) => PortInfo::decode(data).port_state == wire::PortState::Initialize,
             Err(_) => false,
         };
-        if told.iter().all(trained) {
+        if answers.iter().all(trained) {
             break;
         }
         manager.idle(manager.now_ns().saturating_add(TRAINING_POLL_NS)).await?;
@@ -230,8 +229,8 @@ async fn read_unknown<T: Transport>(
 ) -> Result<(), SmError> {
     let unknown = ports.iter().copied().filter(|&port| manager.port_info(port).is_none());
     let asks = unknown.map(|port| reading(fabric, port)).collect();
-    for told in manager.ask(asks).await? {
-        told?;
+    for answer in manager.ask(asks).await? {
+        answer?;
     }
     Ok(())
 }
@@ -250,10 +249,10 @@ async fn configure_switches<T: Transport>(
     let own = ports.iter().filter(|&&port| fabric.port(port).num == PortNum::ZERO);
     let switches: Vec<_> = own.map(|&port| fabric.port(port).node).collect();
     let get = |&switch| Ask::get(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0);
-    let told = manager.ask(switches.iter().map(get).collect()).await?;
+    let answers = manager.ask(switches.iter().map(get).collect()).await?;
     let (mut asks, mut asked) = (Vec::new(), Vec::new());
-    for (&switch, told) in switches.iter().zip(told) {
-        let held = SwitchInfo::decode(&*told?);
+    for (&switch, answer) in switches.iter().zip(answers) {
+        let held = SwitchInfo::decode(&*answer?);
         let wanted = settings::switch(&held, top, config);
         if settings::switch_differs(&held, &wanted) {
             asks.push(Ask::set(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0, wanted.encode()));
@@ -261,8 +260,8 @@ async fn configure_switches<T: Transport>(
         }
     }
     let mut fault = None;
-    for ((switch, held), told) in asked.into_iter().zip(manager.ask(asks).await?) {
-        let holds = match told {
+    for ((switch, held), answer) in asked.into_iter().zip(manager.ask(asks).await?) {
+        let holds = match answer {
             Ok(data) => SwitchInfo::decode(&data),
             Err(error) if error.is_fatal() => return Err(error.into()),
             Err(_) => held,

@@ -14,7 +14,6 @@ pub(super) struct Basis<'a> {
     pub(super) config: &'a Config,
     /// What is there, LIDs assigned.
     pub(super) fabric: &'a Fabric,
-    /// The SM's port.
     sm: PortId,
     /// The half in use.
     half: Half,

@@ -354,7 +354,7 @@ impl<T: Transport> Upkeep<T> {
             if !self.may_follow_a_loss(context) {
                 break;
             }
-            let is_whole = match self.driver.look_heeding().await? {
+            let is_whole = match self.driver.look_until_event().await? {
                 Some(sighting) => {
                     self.sighting = Some(sighting);
                     self.surveyed(peers, context, true).await?
@@ -373,7 +373,7 @@ impl<T: Transport> Upkeep<T> {
         Ok(LifecycleEvent::Surveyed)
     }
 
-    /// Whether a loss that shows amid a survey may be followed before its end, as after a glance.
+    /// Whether a loss that shows during a survey may be followed before its end, as after a glance.
     fn may_follow_a_loss(&self, context: &Context) -> bool {
         let state = context.mailbox.borrow().lifecycle();
         let is_current =
@@ -384,8 +384,13 @@ impl<T: Transport> Upkeep<T> {
             && Mandate::from(context.responder.borrow().state()) == Mandate::Full
     }
 
-    /// What follows a sweep. Whether all other managers were asked: an event ends that, if it `heeds` events.
-    async fn surveyed(&mut self, peers: &mut PeerManagers, context: &Context, heeds: bool) -> Result<bool, SmError> {
+    /// What follows a sweep. Whether all other managers were asked: with `until_event` an event ends that.
+    async fn surveyed(
+        &mut self,
+        peers: &mut PeerManagers,
+        context: &Context,
+        until_event: bool,
+    ) -> Result<bool, SmError> {
         self.driver.subnet_mut().manager.breathe().await?;
         // Before every change: what comes may bring it, and somebody may have switched it on.
         let alive = self.driver.running().alive.clone();
@@ -394,7 +399,7 @@ impl<T: Transport> Upkeep<T> {
         let sm = *sm;
         self.aside.surveyed(self.driver.subnet().manager(), known, &alive);
         self.record_aside();
-        peers.find(&mut self.driver.subnet_mut().manager, &context.responder, &alive, sm, heeds).await
+        peers.find(&mut self.driver.subnet_mut().manager, &context.responder, &alive, sm, until_event).await
     }
 
     /// Sets up ports that bounced, and newcomers. Returns the target of the next change, if one is needed.
@@ -424,7 +429,7 @@ impl<T: Transport> Upkeep<T> {
             Some(error) if goal.is_none() || matches!(&error, SmError::Subnet(error) if error.is_fatal()) => {
                 return Err(error);
             }
-            Some(error) => tracing::warn!(%error, "what is new is not taken in, and what is known is"),
+            Some(error) => tracing::warn!(%error, "the newcomers are not brought in; known devices that came back are"),
             None => {}
         }
         // Checked again: `admit` sweeps, and that sweep may show a loss.
@@ -650,9 +655,9 @@ pub(super) fn intent(config: &Config) -> Intent {
 /// What goes or comes, as `2 nodes and 1 cable go`.
 fn moved((nodes, links): (usize, usize), [of_one, of_several]: [&str; 2]) -> String {
     let parts = [(nodes, "node"), (links, "cable")].into_iter().filter(|(number, _)| *number > 0);
-    let told: Vec<String> = parts.map(|(number, name)| counted(number, name)).collect();
+    let counts: Vec<String> = parts.map(|(number, name)| counted(number, name)).collect();
     let verb = if nodes + links == 1 { of_one } else { of_several };
-    format!("{} {verb}", told.join(" and "))
+    format!("{} {verb}", counts.join(" and "))
 }
 
 fn changed(record: ChangeRecord) -> LifecycleEvent {

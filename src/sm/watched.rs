@@ -1,5 +1,5 @@
 //! A [`Manager`] under observation: it forwards the driver's operations and posts each to the mailbox. On request it
-//! pauses a change after every barrier until told to continue.
+//! pauses a change after every barrier until ordered to continue.
 
 use super::config::Config;
 use super::context::Context;
@@ -57,7 +57,6 @@ impl<T: Transport> Watched<T> {
         self.mailbox.borrow_mut().post(self.manager.now_ns(), happening);
     }
 
-    /// Reports a sweep.
     fn has_swept(&self, start_ns: u64, discovered: &Discovered) {
         let length_ns = self.manager.now_ns() - start_ns;
         let swept = Happening::Swept { length_ns, notices: discovered.notices.len() };
@@ -96,9 +95,9 @@ impl<T: Transport> SubnetManager for Watched<T> {
         Ok(discovered)
     }
 
-    async fn discover_heeding(&mut self) -> Result<Option<Discovered>, SubnetError> {
+    async fn discover_until_event(&mut self) -> Result<Option<Discovered>, SubnetError> {
         let start_ns = self.manager.now_ns();
-        let discovered = self.manager.discover_heeding().await?;
+        let discovered = self.manager.discover_until_event().await?;
         discovered.iter().for_each(|discovered| self.has_swept(start_ns, discovered));
         Ok(discovered)
     }

@@ -38,8 +38,10 @@ impl<T: Transport> Manager<T> {
                     continue;
                 }
             }
-            let told = self.ask_adaptive(others).await?;
-            adaptive.extend(others.iter().zip(told).filter(|(_, told)| *told == Some(true)).map(|(&switch, _)| switch));
+            let answers = self.ask_adaptive(others).await?;
+            adaptive.extend(
+                others.iter().zip(answers).filter(|(_, answer)| *answer == Some(true)).map(|(&switch, _)| switch),
+            );
         }
         adaptive.sort_unstable();
         Ok(adaptive)
@@ -48,9 +50,9 @@ impl<T: Transport> Manager<T> {
     /// Whether each chooses outputs by itself; none where it does not say.
     async fn ask_adaptive(&mut self, switches: &[NodeId]) -> Result<Vec<Option<bool>>, SubnetError> {
         let ask = |&switch: &NodeId| Ask::get(RequestTarget::Node(switch), AttributeId::AdaptiveRoutingInfo, 0);
-        let told = self.ask(switches.iter().map(ask).collect()).await?;
+        let answers = self.ask(switches.iter().map(ask).collect()).await?;
         let is_on = |info: AdaptiveRoutingInfo| info.fallback || info.enabled;
-        Ok(told
+        Ok(answers
             .iter()
             .map(|answer| answer.as_ref().ok().map(|data| is_on(AdaptiveRoutingInfo::decode(data))))
             .collect())

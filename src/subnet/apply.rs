@@ -33,7 +33,6 @@ struct PortChange {
     any_sl: bool,
 }
 
-/// One `Set`.
 #[derive(Clone, Debug)]
 struct Job {
     device: NodeId,
@@ -104,7 +103,7 @@ enum Failure {
     NotTaken {
         request: MadRequest,
         /// What was asked for, and what was answered.
-        told: Box<(String, String)>,
+        texts: Box<(String, String)>,
         /// What the device holds.
         held: Box<[u8; SMP_DATA_SIZE]>,
     },
@@ -112,7 +111,7 @@ enum Failure {
     LinkDown {
         request: MadRequest,
         /// What was asked for, and what was answered.
-        told: Box<(String, String)>,
+        texts: Box<(String, String)>,
     },
 }
 
@@ -263,8 +262,8 @@ impl<T: Transport> Manager<T> {
     fn explain_failure(&self, failure: Failure) -> SubnetError {
         match failure {
             Failure::NoAnswer(failed) => self.explain(failed),
-            Failure::NotTaken { request, told, .. } | Failure::LinkDown { request, told } => {
-                let (asked, answered) = *told;
+            Failure::NotTaken { request, texts, .. } | Failure::LinkDown { request, texts } => {
+                let (asked, answered) = *texts;
                 SubnetError::NotTaken { attempted: self.describe(&request), asked, answered }
             }
         }
@@ -430,7 +429,7 @@ impl WaveProgress {
         let job = &wave.jobs[request.tag as usize];
         match &job.kind {
             Kind::Table(attribute) => same_table(*attribute, &wave.data(job), &answered)
-                .map_err(|told| Failure::NotTaken { request, told: Box::new(told), held: answered }),
+                .map_err(|texts| Failure::NotTaken { request, texts: Box::new(texts), held: answered }),
             Kind::Port(port, change) => {
                 let info = PortInfo::decode(&answered);
                 // The port's PortInfo was unknown: now the `Set` can be based on it. A doubted port was read only for
@@ -445,9 +444,9 @@ impl WaveProgress {
                 self.port_infos.push((*port, info));
                 match taken {
                     Ok(held) => self.not_held.extend((!held).then_some(*port)),
-                    Err(told) if is_down => return Err(Failure::LinkDown { request, told: Box::new(told) }),
-                    Err(told) => {
-                        return Err(Failure::NotTaken { request, told: Box::new(told), held: answered });
+                    Err(texts) if is_down => return Err(Failure::LinkDown { request, texts: Box::new(texts) }),
+                    Err(texts) => {
+                        return Err(Failure::NotTaken { request, texts: Box::new(texts), held: answered });
                     }
                 }
                 Ok(())

@@ -72,18 +72,18 @@ impl<T: Transport> Manager<T> {
     /// # Errors
     /// No fabric is known, or the port failed.
     pub async fn ask(&mut self, asks: Vec<Ask>) -> Result<Vec<AskResult>, SubnetError> {
-        let mut told = Vec::with_capacity(asks.len());
+        let mut answers = Vec::with_capacity(asks.len());
         let mut silent = Unanswered::default();
         let mut asks = asks.into_iter();
         while asks.len() > 0 {
             let part = asks.by_ref().take(REQUESTS_AT_A_TIME);
-            told.extend(self.ask_some(part, &mut silent, &BTreeSet::new(), false).await?);
+            answers.extend(self.ask_some(part, &mut silent, &BTreeSet::new(), false).await?);
         }
         self.quieten().await?;
-        Ok(told)
+        Ok(answers)
     }
 
-    /// Asks ports for SMInfo, some of them `once`; none if that `heeds` events and one has come.
+    /// Asks ports for SMInfo, some of them `once`; none if `until_event` and one has come.
     ///
     /// # Errors
     /// As [`Manager::ask`].
@@ -91,29 +91,29 @@ impl<T: Transport> Manager<T> {
         &mut self,
         ports: &[PortId],
         once: impl Fn(PortId) -> bool,
-        heeds: bool,
+        until_event: bool,
     ) -> Result<Option<Vec<AskResult>>, SubnetError> {
         let asks = ports.iter().map(|&port| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0));
         let once = ports.iter().zip(0..).filter(|&(&port, _)| once(port)).map(|(_, tag)| tag).collect();
-        let told = self.ask_some(asks, &mut Unanswered::default(), &once, heeds).await?;
-        Ok((!self.is_to_heed(heeds)).then_some(told))
+        let answers = self.ask_some(asks, &mut Unanswered::default(), &once, until_event).await?;
+        Ok((!self.is_interrupted(until_event)).then_some(answers))
     }
 
     /// Asks some of many: whoever asks the manager something does not wait until all its requests are made. `silent`
-    /// has what nobody answered; those at the places `once` are sent once. What `heeds` events asks no further when one
+    /// has what nobody answered; those at the places `once` are sent once. With `until_event` no more is asked once one
     /// comes.
     async fn ask_some(
         &mut self,
         asks: impl Iterator<Item = Ask>,
         silent: &mut Unanswered,
         once: &BTreeSet<u64>,
-        heeds: bool,
+        until_event: bool,
     ) -> Result<Vec<AskResult>, SubnetError> {
         let mut exchange = Exchange::new(self.timing);
-        let (mut told, mut done): (Vec<Option<AskResult>>, Vec<Completed>) = (Vec::new(), Vec::new());
+        let (mut answers, mut done): (Vec<Option<AskResult>>, Vec<Completed>) = (Vec::new(), Vec::new());
         for (tag, ask) in asks.enumerate() {
             let request = self.request_of(ask, tag as u64)?;
-            told.push(None);
+            answers.push(None);
             match request {
                 Ok(request) => match asked(&request).and_then(|asked| silent.get(&asked)) {
                     None if once.contains(&request.tag) => exchange.submit_once(request),
@@ -122,7 +122,7 @@ impl<T: Transport> Manager<T> {
                         done.push(Completed { request, sent, last_sent_ns, answer: None });
                     }
                 },
-                Err(error) => told[tag] = Some(Err(error)),
+                Err(error) => answers[tag] = Some(Err(error)),
             }
         }
         let on = |exchange: &mut Exchange, completed: Completed| {
@@ -136,10 +136,10 @@ impl<T: Transport> Manager<T> {
             }
             done.push(completed);
         };
-        self.run_heeding(&mut exchange, on, |manager| manager.is_to_heed(heeds)).await?;
+        self.run_until(&mut exchange, on, |manager| manager.is_interrupted(until_event)).await?;
         for completed in done {
             let tag = completed.request.tag as usize;
-            told[tag] = Some(match settled(completed) {
+            answers[tag] = Some(match settled(completed) {
                 Ok((request, answer)) => {
                     let MadData::Smp(attribute, data) = answer.data else { continue };
                     self.request_went(NodeId(request.device), attribute, request.method, Ok(()));
@@ -155,7 +155,7 @@ impl<T: Transport> Manager<T> {
                 }
             });
         }
-        Ok(told.into_iter().flatten().collect())
+        Ok(answers.into_iter().flatten().collect())
     }
 
     /// The last PortInfo that a port reported, if any.
@@ -206,13 +206,13 @@ impl<T: Transport> Manager<T> {
         self.wait_until(until_ns).await
     }
 
-    /// Has requests taken amid work that takes long, for so many nanoseconds each time at most.
+    /// Has requests taken during work that takes long, for so many nanoseconds each time at most.
     pub fn breathe_for(&mut self, breath_ns: u64) {
         self.breath_ns = Some(breath_ns);
     }
 
-    /// Takes what has come meanwhile, amid work that takes long: as much as the time set allows, and waits for nothing
-    /// more than a moment.
+    /// Takes what has come meanwhile, during work that takes long: as much as the time set allows, and waits for
+    /// nothing more than a moment.
     ///
     /// # Errors
     /// The port failed.

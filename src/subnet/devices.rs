@@ -2,7 +2,7 @@
 //! things by one word.
 //!
 //! A profile is a value of settings that can each be given by themselves; it chooses nothing at run time. `Agents` are
-//! devices that a vendor has extended (docs/WIRE.md): they pass tokens on and move their hosts when they are told.
+//! devices that a vendor has extended (docs/WIRE.md): they pass tokens on and move their hosts when they are notified.
 //! `Standard` devices know nothing of us, and hold what OpenSM programs. Deliberately omitted: the time in which a
 //! manager computes, which depends on its machine.
 
@@ -18,7 +18,7 @@ const OPENSM_LIFETIME_NS: u64 = 4096 << 18;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceProfile {
-    /// Agents in the devices show that lanes are empty, and hosts move when they are told.
+    /// Agents in the devices show that lanes are empty, and hosts move when they are notified.
     #[default]
     Agents,
     /// Devices as they are: lanes run empty by age, and hosts follow when their clients have asked again.
@@ -35,8 +35,8 @@ pub struct DeviceSettings {
     #[serde(flatten, serialize_with = "by_name")]
     #[schemars(with = "NamedSources")]
     pub sources: SourceControl,
-    /// Port states while tables are installed and sources are told. Many devices refuse to be ARMED or, ARMED, discard
-    /// what they have to send, and where they hold it nothing is gained (decision 2): no profile arms.
+    /// Port states while tables are installed and sources are notified. Many devices refuse to be ARMED or, ARMED,
+    /// discard what they have to send, and where they hold it nothing is gained (decision 2): no profile arms.
     pub arming: Arming,
     /// How long a switch keeps a packet (SwitchInfo:LifeTimeValue); 0: for ever.
     pub switch_life_ns: u64,
@@ -167,8 +167,8 @@ mod tests {
         let standard = DeviceProfile::Standard.settings();
         assert!(standard.unlike(DeviceProfile::Standard).is_empty());
         assert!(DeviceProfile::Agents.settings().unlike(DeviceProfile::Agents).is_empty());
-        let told = DeviceSettings { sources: SourceControl::ByAgent, ..standard };
-        assert_eq!(told.unlike(DeviceProfile::Standard), ["sources"]);
+        let by_agent = DeviceSettings { sources: SourceControl::ByAgent, ..standard };
+        assert_eq!(by_agent.unlike(DeviceProfile::Standard), ["sources"]);
         let hasty = DeviceSettings { sources: SourceControl::Fenced { settle_ns: 1 }, window: Some(4), ..standard };
         assert_eq!(hasty.unlike(DeviceProfile::Standard), ["settle", "window"]);
         // Where the profile has no fence, a given one brings its time along.

@@ -112,7 +112,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Asks every switch whether one of its ports changed; a switch that does not answer is an event too. Ends with the
-    /// first that tells of a change: whoever sweeps or glances after it asks the others anew, and until then their bits
+    /// first that reports a change: whoever sweeps or glances after it asks the others anew, and until then their bits
     /// stay set. Does nothing if no fabric is known.
     async fn light_sweep(&mut self) -> Result<(), SubnetError> {
         let Some(topology) = &self.topology else { return Ok(()) };
@@ -131,15 +131,15 @@ impl<T: Transport> Manager<T> {
             |event: &SubnetEvent| !matches!(event, SubnetEvent::PortsChanged { switch } if stuck.contains(switch));
         let mut seen = Vec::new();
         let mut uncleared = Vec::new();
-        // A bit or a trap is heeded at once: who asks on may wait for a switch that died, and for as long as all tries
-        // take, while its neighbour has said that something has.
+        // A bit or a trap ends this at once: further questions may wait for a switch that died, and for as long as all
+        // tries take, while its neighbour has said that something has.
         let on = |exchange: &mut Exchange, done| {
             seen.extend(changed(exchange, done, &mut uncleared).filter(is_news));
             if !seen.is_empty() {
                 exchange.forget_reads();
             }
         };
-        let ran = self.run_heeding(&mut exchange, on, |manager| !manager.events.is_empty()).await;
+        let ran = self.run_until(&mut exchange, on, |manager| !manager.events.is_empty()).await;
         for failed in &uncleared {
             let switch = NodeId(failed.request.device);
             self.request_went(switch, AttributeId::SwitchInfo, Method::Set, Err(failed));

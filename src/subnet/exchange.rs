@@ -22,9 +22,7 @@ pub(super) struct MadRequest {
     pub(super) device: u32,
     /// The caller's tag.
     pub(super) tag: u64,
-    /// Get or Set.
     pub(super) method: Method,
-    /// The attribute's modifier.
     pub(super) modifier: u32,
     /// The MAD's class, destination and content.
     pub(super) body: RequestBody,
@@ -72,7 +70,6 @@ pub(super) struct MadAnswer {
     pub(super) status: u16,
     /// The modifier of the answer, for comparison with that of the request.
     pub(super) modifier: u32,
-    /// The attribute's data.
     pub(super) data: MadData,
 }
 
@@ -88,7 +85,6 @@ pub(super) enum MadData {
 /// The result of a request.
 #[derive(Clone, Debug)]
 pub(super) struct Completed {
-    /// The request.
     pub(super) request: MadRequest,
     /// How often it was sent.
     pub(super) sent: u32,
@@ -98,7 +94,6 @@ pub(super) struct Completed {
     pub(super) answer: Option<MadAnswer>,
 }
 
-/// An outstanding request.
 #[derive(Clone, Debug)]
 struct Flight {
     request: MadRequest,
@@ -184,7 +179,7 @@ impl Answered {
     }
 
     /// The share of requests whose first copy, or its answer, is lost: two standard deviations above what was counted,
-    /// for few answers tell little.
+    /// for few answers show little.
     fn loss(self) -> f64 {
         let late = self.late as f64;
         (late + 2.0 * late.sqrt() + 2.0) / (self.all.max(1) as f64)
@@ -490,7 +485,7 @@ mod tests {
     fn the_less_is_lost_the_fewer_tries_are_needed() {
         let tries = |late, all| Answered { all, late }.tries(16);
         assert!(!Answered { all: 1_000, late: 20 }.shows_loss() && Answered { all: 1_000, late: 21 }.shows_loss());
-        // Two MADs in a hundred lost on each way, one in five, and too few answers to tell.
+        // Two MADs in a hundred lost on each way, one in five, and too few answers to decide.
         assert_eq!((tries(40, 1_000), tries(360, 1_000), tries(1, 10)), (6, 16, 16));
         assert_eq!(Answered { all: 1_000, late: 360 }.tries(4), 4);
     }

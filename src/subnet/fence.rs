@@ -43,7 +43,7 @@ impl FenceStage {
     }
 }
 
-/// What a change tells of the fence.
+/// What a change determines of the fence.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Fence {
     /// How far it has moved the sources.
@@ -131,7 +131,7 @@ fn end_table(fabric: &Fabric, write: &Write) -> Option<(EndPort, SlToVl)> {
 }
 
 impl<T: Transport> Manager<T> {
-    /// Takes what a change tells of the fence. End ports follow with the next write or flush.
+    /// Takes what a change determines of the fence. End ports follow with the next write or flush.
     pub(super) fn set_fence(&mut self, fence: &Fence) {
         let Some(known) = &self.topology else { return };
         let named = |port: PortId| key(&known.fabric, port);
@@ -188,7 +188,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Brings the fence to where the change has told: nothing to do after a wave that has written to every end port.
+    /// Brings the fence to where the change determined: nothing to do after a wave that has written to every end port.
     pub(super) async fn move_fence(&mut self) -> Result<(), SubnetError> {
         if self.sources.settle_ns().is_none() {
             return Ok(());

@@ -4,7 +4,7 @@
 //! A switch sets its port-change bit whenever a link of it goes down or comes up (section 14.2.5.4), and sweeps clear
 //! it; so what no bit speaks of is as the last sweep found it. Switches are asked outwards from the SM over links that
 //! were found up, so no request goes through what died. A link is gone if each of its ends that a switch in reach has
-//! says so; where two ends differ, only a sweep tells. Deliberately omitted: what came, ports that bounced, devices
+//! says so; where two ends differ, only a sweep decides. Deliberately omitted: what came, ports that bounced, devices
 //! that are silent behind a link that is up, bits that another manager has cleared. Of these a glance says that a sweep
 //! is needed, or nothing; so a sweep must follow each.
 
@@ -144,7 +144,7 @@ impl<T: Transport> Manager<T> {
         let on = |exchange: &mut Exchange, done| {
             glancing.take(exchange, done);
             if glancing.unsure {
-                // A sweep follows, and asks anew. Whoever died amid the glance is silent to each question anew.
+                // A sweep follows, and asks anew. A device that died during the glance is silent to each question anew.
                 exchange.forget_reads();
             }
         };

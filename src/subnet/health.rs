@@ -298,7 +298,7 @@ impl<T: Transport> Manager<T> {
 
     /// Leaves out every device that has failed at something essential since `since_ns`, `least` times at least: what it
     /// holds is not known, or not what the proof is of. The manager's own device is never left out, nor the switch that
-    /// it hangs on. Returns what was wrong with those that are out from now on.
+    /// it depends on. Returns what was wrong with those that are out from now on.
     pub fn leave_out_ailing(&mut self, since_ns: u64, least: u32) -> Vec<Ailment> {
         let now_ns = self.transport.now_ns();
         let kept = self.indispensable();

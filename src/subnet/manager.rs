@@ -54,7 +54,7 @@ impl SourceControl {
         }
     }
 
-    /// Nanoseconds that clients have to query again; none if sources are told.
+    /// Nanoseconds that clients have to query again; none if agents notify sources.
     pub fn settle_ns(self) -> Option<u64> {
         match self {
             SourceControl::ByAgent => None,
@@ -114,7 +114,7 @@ pub struct Manager<T> {
     unanswered: BTreeSet<AskedPlace>,
     /// The last answers that showed that MADs are being lost, and until when that counts.
     loss: (Answered, u64),
-    /// How long requests are taken amid work that takes long, in nanoseconds; none where nothing takes time.
+    /// How long requests are taken during work that takes long, in nanoseconds; none where nothing takes time.
     pub(super) breath_ns: Option<u64>,
 }
 
@@ -145,7 +145,6 @@ pub(super) struct TokenReport {
     pub(super) lid: Lid,
     /// The attribute modifier: the port at which the token arrived.
     pub(super) port: PortNum,
-    /// The token.
     pub(super) token: DrainToken,
 }
 
@@ -238,11 +237,11 @@ impl<T: Transport> Manager<T> {
         exchange: &mut Exchange,
         on: impl FnMut(&mut Exchange, Completed),
     ) -> Result<(), SubnetError> {
-        self.run_heeding(exchange, on, |_| false).await
+        self.run_until(exchange, on, |_| false).await
     }
 
     /// The same, but what only reads is dropped as soon as `is_settled`.
-    pub(super) async fn run_heeding(
+    pub(super) async fn run_until(
         &mut self,
         exchange: &mut Exchange,
         mut on: impl FnMut(&mut Exchange, Completed),
@@ -537,10 +536,10 @@ impl<T: Transport> SubnetManager for Manager<T> {
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
         let found = self.find(false).await?;
-        Ok(found.expect("only a sweep that heeds events ends before its time"))
+        Ok(found.expect("only a sweep that an event may end ends before its time"))
     }
 
-    async fn discover_heeding(&mut self) -> Result<Option<Discovered>, SubnetError> {
+    async fn discover_until_event(&mut self) -> Result<Option<Discovered>, SubnetError> {
         self.find(true).await
     }
 
@@ -608,23 +607,23 @@ impl<T: Transport> SubnetManager for Manager<T> {
 }
 
 impl<T: Transport> Manager<T> {
-    /// Sweeps; none if that `heeds` events and one has come.
-    async fn find(&mut self, heeds: bool) -> Result<Option<Discovered>, SubnetError> {
+    /// Sweeps; none if `until_event` and one has come.
+    async fn find(&mut self, until_event: bool) -> Result<Option<Discovered>, SubnetError> {
         // Until its result is the known fabric, nobody knows what the change bits that it cleared spoke of.
         let found = std::mem::replace(&mut self.found, Freshness::Stale);
         let changed = std::mem::take(&mut self.changed);
         self.health.readmit(self.transport.now_ns());
-        let mut sweep = self.sweep(heeds).await?;
+        let mut sweep = self.sweep(until_event).await?;
         let mut said: Vec<Guid> = sweep.changed().collect();
         // Who was silent because its cable went is not omitted by the very sweep that finds that.
-        if !self.is_to_heed(heeds) && self.may_have_lost_its_cable(&sweep) {
+        if !self.is_interrupted(until_event) && self.may_have_lost_its_cable(&sweep) {
             let now_ns = self.transport.now_ns();
             self.health.try_who_may_do_better(now_ns);
             self.health.readmit(now_ns);
-            sweep = self.sweep(heeds).await?;
+            sweep = self.sweep(until_event).await?;
             said.extend(sweep.changed());
         }
-        if self.is_to_heed(heeds) {
+        if self.is_interrupted(until_event) {
             // Nothing is known but that these switches have said something, and were not asked all that it may mean.
             let topology = self.topology.as_ref();
             let node = |guid| topology.and_then(|known| known.fabric.by_guid(guid));
@@ -651,19 +650,19 @@ impl<T: Transport> Manager<T> {
         Ok(Some(discovered))
     }
 
-    /// Whether what `heeds` events is to end, since one has come.
-    pub(super) fn is_to_heed(&self, heeds: bool) -> bool {
-        heeds && !self.events.is_empty()
+    /// Whether to end, since an event has come and may end this.
+    pub(super) fn is_interrupted(&self, until_event: bool) -> bool {
+        until_event && !self.events.is_empty()
     }
 
-    async fn sweep(&mut self, heeds: bool) -> Result<Sweep, SubnetError> {
+    async fn sweep(&mut self, until_event: bool) -> Result<Sweep, SubnetError> {
         let mut exchange = Exchange::new(self.timing);
         let before = std::mem::take(&mut self.unanswered);
         let mut sweep = Sweep::begin(&mut exchange, self.health.left_out(), self.clears, before.clone());
         let on = |exchange: &mut Exchange, done| sweep.take(exchange, done);
-        self.run_heeding(&mut exchange, on, |manager| manager.is_to_heed(heeds)).await?;
+        self.run_until(&mut exchange, on, |manager| manager.is_interrupted(until_event)).await?;
         self.unanswered = sweep.unanswered().clone();
-        if self.is_to_heed(heeds) {
+        if self.is_interrupted(until_event) {
             self.unanswered.extend(before);
         }
         Ok(sweep)
@@ -680,7 +679,7 @@ impl<T: Transport> Manager<T> {
             return false;
         }
         let guid = |node: NodeId| fabric.node(node).guid;
-        // Who is behind such a device alone is not found either, and tells nothing.
+        // Who is behind such a device alone is not found either, and shows nothing.
         let omitted: Vec<NodeId> = fabric.nodes().map(|(id, _)| id).filter(|&id| out.contains(&guid(id))).collect();
         let rest = DirectedPaths::new(&fabric.without_nodes(&omitted), *sm);
         let is_gone = |(near, far): (PortId, PortId)| {

@@ -155,7 +155,7 @@ pub enum Glance {
     Same,
     /// What is left of the known fabric.
     Less(Fabric),
-    /// Only a sweep tells.
+    /// Only a sweep decides.
     Unsure,
 }
 
@@ -220,7 +220,7 @@ pub trait SubnetManager {
 
     /// The same, but ends as soon as an event has come, and then finds nothing: whoever has something to look at does
     /// not wait for devices that are silent.
-    async fn discover_heeding(&mut self) -> Result<Option<Discovered>, SubnetError> {
+    async fn discover_until_event(&mut self) -> Result<Option<Discovered>, SubnetError> {
         self.discover().await.map(Some)
     }
 
@@ -246,8 +246,8 @@ pub trait SubnetManager {
         half: Half,
     ) -> Result<SourcesMoved, SubnetError>;
 
-    /// Nanoseconds that sources have to follow when they are to move, before a fence closes; none where each is told
-    /// and moves at once.
+    /// Nanoseconds that sources have to follow when they are to move, before a fence closes; none where each is
+    /// notified and moves at once.
     fn settle_ns(&self) -> Option<u64> {
         None
     }

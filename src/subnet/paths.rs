@@ -24,7 +24,6 @@ impl DirectedPath {
         longer
     }
 
-    /// The output ports.
     pub(super) fn hops(&self) -> &[PortNum] {
         &self.0
     }

@@ -77,8 +77,8 @@ impl ChannelGraph {
         arcs: &[ChannelTurn],
         used: &[bool],
     ) -> Result<ChannelGraph, Refusal> {
-        let graph = Graph::new(net.channels(), |tell| {
-            arcs.iter().for_each(|turn| tell(turn.inward as u32, turn.outward as u32));
+        let graph = Graph::new(net.channels(), |emit| {
+            arcs.iter().for_each(|turn| emit(turn.inward as u32, turn.outward as u32));
         });
         // Lanes without a cycle can still project onto channels with one. A token follows channels, so it would wait
         // for itself.

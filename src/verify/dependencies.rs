@@ -48,7 +48,7 @@ impl<'a> DependencyLayout<'a> {
 
     /// Tells every input and output of a switch, with the channels that lead in and out, where both have cables at a
     /// stage: in the order of their masks.
-    pub fn each_turn(&self, stage: usize, mut tell: impl FnMut(ChannelTurn)) {
+    pub fn each_turn(&self, stage: usize, mut emit: impl FnMut(ChannelTurn)) {
         let net = self.net;
         // By port: the channel that leads in there.
         let mut inward = vec![usize::MAX; net.channels()];
@@ -66,7 +66,7 @@ impl<'a> DependencyLayout<'a> {
                     continue;
                 }
                 for (input, &inward) in inward.iter().enumerate().filter(|&(_, &inward)| inward != usize::MAX) {
-                    tell(ChannelTurn { row, input: PortNum(input as u8), inward, output, outward });
+                    emit(ChannelTurn { row, input: PortNum(input as u8), inward, output, outward });
                 }
             }
         }
@@ -178,15 +178,15 @@ impl Dependencies {
 
     /// The graph over the lanes of a stage; lane `channel × vls + vl`.
     pub fn graph(&self, layout: &DependencyLayout<'_>, stage: usize) -> Graph {
-        Graph::new(layout.net.channels() * layout.vls, |tell| self.each_edge(layout, stage, tell))
+        Graph::new(layout.net.channels() * layout.vls, |emit| self.each_edge(layout, stage, emit))
     }
 
     /// Reports every dependency by its lanes, numbered as in [`Self::graph`].
-    pub fn each_edge(&self, layout: &DependencyLayout<'_>, stage: usize, tell: &mut dyn FnMut(u32, u32)) {
+    pub fn each_edge(&self, layout: &DependencyLayout<'_>, stage: usize, emit: &mut dyn FnMut(u32, u32)) {
         let vls = layout.vls;
         layout.each_turn(stage, |ChannelTurn { row, input, inward, output, outward }| {
             for (lane, &to) in self.masks_of(layout, row, input, output).iter().enumerate() {
-                lanes_of(to).for_each(|next| tell((inward * vls + lane) as u32, (outward * vls + next) as u32));
+                lanes_of(to).for_each(|next| emit((inward * vls + lane) as u32, (outward * vls + next) as u32));
             }
         });
     }

@@ -266,7 +266,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn graph_of(nodes: usize, edges: &[(u32, u32)]) -> Graph {
-        Graph::new(nodes, |tell| edges.iter().for_each(|&(from, to)| tell(from, to)))
+        Graph::new(nodes, |emit| edges.iter().for_each(|&(from, to)| emit(from, to)))
     }
 
     /// Length of the shortest cycle, by matrix of distances.

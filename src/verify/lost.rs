@@ -21,7 +21,6 @@ pub(super) struct LostRows {
     died: Vec<bool>,
     /// Whether rows that the first entries led nowhere are lost rows.
     begins_with_losses: bool,
-    /// A buffer.
     ways: WayEnds<End>,
 }
 

@@ -123,7 +123,7 @@ impl UnicastWaits {
     }
 
     fn graph_of(&self, lane: &[(u32, u32)], trees: &[(u32, u32)]) -> Graph {
-        Graph::new(self.channels, |tell| lane.iter().chain(trees).for_each(|&(from, to)| tell(from, to)))
+        Graph::new(self.channels, |emit| lane.iter().chain(trees).for_each(|&(from, to)| emit(from, to)))
     }
 }
 

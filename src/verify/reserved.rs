@@ -232,13 +232,13 @@ impl Mixture<'_> {
     }
 
     fn graph(&self, ways: &[Vec<PortMask>]) -> Graph {
-        Graph::new(self.fabric.port_count(), |tell| {
+        Graph::new(self.fabric.port_count(), |emit| {
             for switch in self.fabric.switches() {
                 for (input, outputs) in (0u8..).zip(&ways[switch.index()]) {
                     let inward = self.fabric.port_at(switch, PortNum(input)).and_then(|port| self.fabric.peer(port));
                     let Some(inward) = inward else { continue };
                     let channels = outputs.iter().filter_map(|output| self.fabric.port_at(switch, output));
-                    channels.for_each(|outward| tell(inward.0, outward.0));
+                    channels.for_each(|outward| emit(inward.0, outward.0));
                 }
             }
         })

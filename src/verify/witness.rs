@@ -134,7 +134,6 @@ struct Place {
     lane: usize,
 }
 
-/// The class followed.
 #[derive(Clone, Copy)]
 struct Followed<'a> {
     class: &'a Class,

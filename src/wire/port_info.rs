@@ -317,12 +317,12 @@ impl PortInfo {
     /// The speed in use: the newest of the three fields that says one. None while the link is down or of a kind not
     /// known.
     pub fn speed(&self) -> Option<LinkSpeed> {
-        let told = match (self.link_speed_ext2_active, self.link_speed_ext_active) {
+        let active = match (self.link_speed_ext2_active, self.link_speed_ext_active) {
             (0, 0) => [self.link_speed_active, 0, 0],
             (0, ext) => [4, ext, 0],
             (ext2, _) => [4, 0, ext2],
         };
-        SPEEDS.iter().find(|(_, codes)| *codes == told).map(|&(speed, _)| speed)
+        SPEEDS.iter().find(|(_, codes)| *codes == active).map(|&(speed, _)| speed)
     }
 
     /// Makes `speed` the one in use, and it and all slower ones supported and enabled.

@@ -117,7 +117,7 @@ fn tables_of_some_switches_are_refused_and_judged_as_far_as_they_are_known() {
     assert!(stdout(&text).contains(" pairs that are not known: their route"), "{}", stdout(&text));
 }
 
-/// Of a capture in which a device did not answer nobody knows what hangs on that device.
+/// Of a capture in which a device did not answer nobody knows what is attached to that device.
 #[test]
 fn a_capture_with_silent_devices_is_safe_only_if_that_is_accepted() {
     let folder = tempfile::tempdir().unwrap();

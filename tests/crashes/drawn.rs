@@ -1,4 +1,4 @@
-//! Worlds that are drawn: a fabric, traffic, lost MADs, failures one after the other and amid one another, orders,
+//! Worlds that are drawn: a fabric, traffic, lost MADs, failures one after the other and during one another, orders,
 //! managers that are killed, and whoever follows them. Whatever happens, the last manager comes to rest over a sound
 //! subnet.
 //!
@@ -293,7 +293,7 @@ fn live(case: &Case) -> Lived {
 /// Each was drawn, shrunk and mended: a trap waited until a light sweep had given up a switch that had died; a glance
 /// asked a switch that died meanwhile for one port after the other; a switch that was silent because the cable to it
 /// went stayed left out; so did one whose port went down because its neighbour died, before its ARMED port was to
-/// become ACTIVE or amid that, one that was asked for its arbitration list through a cable or a neighbour that went,
+/// become ACTIVE or during that, one that was asked for its arbitration list through a cable or a neighbour that went,
 /// and one that refused to arm a port whose cable had gone; and after a repair during which a cable went, for which the
 /// Double Scheme stepped in, the retired half did not follow. A device that kept its table whatever was written took
 /// what undid the write, and so was never left out; one that was tried before its time was tried so each time; and a

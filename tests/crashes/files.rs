@@ -234,7 +234,7 @@ fn simulate_writes_a_journal_and_journal_show_reads_it() {
     }
     let checked = reconfig(&["check", plan]);
     assert_eq!(checked.status.code(), Some(0), "{}", String::from_utf8_lossy(&checked.stderr));
-    // As if it had been killed amid the drain.
+    // As if it had been killed during the drain.
     let path = folder.path().join("simulate.journal");
     let journal = std::fs::read_to_string(&path).expect("it is there");
     let lines: Vec<&str> = journal.lines().collect();

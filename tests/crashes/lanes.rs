@@ -60,7 +60,7 @@ fn a_loss_before_sl_to_vl_tables_are_replaced_ends_on_the_lanes_wanted_whoever_g
                 *arrivals.entry(next.arrival.expect("it is up")).or_insert(0) += 1;
             }
             println!("{name}, {heir:?}, MADs {from} to {to}: {arrivals:?}");
-            // The change is gone on with only where devices hold what it begins with.
+            // The change is resumed only where devices hold what it begins with.
             let resumes = is_recorded && heir == Heir::WithJournal;
             assert_eq!(arrivals.contains_key("resumed"), resumes, "{name}, {heir:?}: {arrivals:?}");
             assert!(!arrivals.contains_key("rewritten"), "{name}, {heir:?}: {arrivals:?}");

@@ -1,4 +1,4 @@
-//! A manager is killed before any MAD of a change, or amid any record of its journal; whoever comes next brings the
+//! A manager is killed before any MAD of a change, or within any record of its journal; whoever comes next brings the
 //! change to its end, or the subnet to a proved state without it. In one process and in simulated time, so that every
 //! moment can be tried: `RECONFIG_THOROUGH=1` tries them all.
 
@@ -91,7 +91,7 @@ fn sound(world: &World, port: PortId, successor: &Life, may_lose: bool, at: &str
     assert!(!successor.was_killed, "{at}: {successor:?}");
     let view = successor.running.as_ref().expect("it is up");
     let reached = world.within_reach(port);
-    // Only what was sick, and what hangs on it, may be left out.
+    // Only what was sick, and what is attached to it, may be left out.
     let left_out: Vec<_> = without(&reached, &view.alive);
     assert!(
         without(&world.owed(port), &view.alive).is_empty(),
@@ -535,7 +535,7 @@ fn whoever_wants_a_proof_does_not_close_a_half_and_goes_on_where_it_is_closed() 
     assert!(refused > 0 && gone_on > 0);
 }
 
-/// A plan for hosts that are told is not gone on with by a manager that has them ask again: it is recovered by the
+/// A plan for hosts that are told is not resumed by a manager that has them ask again: it is recovered by the
 /// tables.
 #[test]
 fn a_successor_with_another_way_of_moving_sources_does_not_go_on() {

@@ -194,7 +194,7 @@ pub struct Life {
     pub deeds: usize,
     /// The states that its changes entered, and when.
     pub entered: Vec<(&'static str, u64)>,
-    /// MADs that it had sent when the first deed amid something was done, and when each of its changes had ended.
+    /// MADs that it had sent when the first deed during something was done, and when each of its changes had ended.
     pub amid_at: Option<usize>,
     pub changed_at: Vec<usize>,
     /// When it first wrote a forwarding or an SL-to-VL table, counted as the MADs are.

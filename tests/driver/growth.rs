@@ -401,7 +401,7 @@ fn moments(of: &ChangeRecord) -> Vec<(&'static str, u64)> {
     let at = |(start_ns, end_ns): (u64, u64), share: u64| start_ns + (end_ns - start_ns) * share / 100;
     let records = of.sweep.iter().chain(&of.phases);
     let all = records.flat_map(|r| [10, 55, 95].map(|share| (r.name, at((r.start_ns, r.end_ns), share))));
-    // In the brief form early in the first phase, amid the second, late in the third, and so on.
+    // In the brief form early in the first phase, in the middle of the second, late in the third, and so on.
     all.enumerate().filter(|(which, _)| is_thorough() || which / 3 % 3 == which % 3).map(|(_, moment)| moment).collect()
 }
 

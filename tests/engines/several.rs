@@ -35,7 +35,7 @@ fn ends(fabric: &Fabric, function: &RoutingFunction) -> Vec<(usize, PortId)> {
     ports.filter(|&(_, port)| !fabric.node(fabric.port(port).node).is_switch()).collect()
 }
 
-/// By switch that end ports hang on and destination elsewhere: how many different ways the paths take.
+/// By switch that end ports are attached to and destination elsewhere: how many different ways the paths take.
 fn different(fabric: &Fabric, function: &RoutingFunction) -> BTreeMap<(NodeId, usize), usize> {
     let ends = ends(fabric, function);
     let homes: BTreeSet<NodeId> = ends.iter().filter_map(|&(_, port)| fabric.neighbour(port)).collect();

@@ -104,7 +104,7 @@ fn no_value_is_taken_for_another_one() {
     let silent = TABLES.replace(row, "0x20,0x21,1,12,N/A,N/A,N/A,4,N/A");
     let reading = read_as(Format::DbCsv, silent.as_bytes(), "test").unwrap_or_else(|e| panic!("{}", e.render(false)));
     let texts: String = reading.notices.iter().map(|notice| &*notice.text).collect();
-    assert!(texts.contains("states no LMC") && texts.contains("a link's rate is not told"), "{texts}");
+    assert!(texts.contains("states no LMC") && texts.contains("a link's rate is missing"), "{texts}");
 }
 
 #[test]

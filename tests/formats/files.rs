@@ -57,7 +57,7 @@ fn captures_need_only_the_assumptions_that_are_noticed() {
             "odd/ibtopotool-3.ibnetdiscover" => {
                 &["line 1: a part of the fabric may be missing: the tool did not get an answer from 1 device"]
             }
-            "odd/ibtopotool-1.ibnetdiscover" => &["line 26: repaired: the two ends of a link tell different rates"],
+            "odd/ibtopotool-1.ibnetdiscover" => &["line 26: repaired: the two ends of a link state different rates"],
             "opensm/credit-loop-62sw.subnet.lst" => &["line 1: no speed: taken as 2.5 Gb/s (344 times"],
             "opensm/rhino512-after.subnet.lst" => &["line 1: labelled `CA`, but two of its ports share a LID or GUID"],
             "opensm/rhino512-before.subnet.lst" => &["line 1: labelled `CA`, but two of its ports share a LID or GUID"],

@@ -58,5 +58,5 @@ fn a_rate_that_is_not_known_is_told() {
     let text = NODES.replace("QDR", "100");
     let reading = read_as(Format::Netloc, text.as_bytes(), "test").unwrap_or_else(|e| panic!("{}", e.render(false)));
     let told = |notice: &str| reading.notices.iter().any(|told| told.text.contains(notice));
-    assert!(told("a link's rate is not told") && told("(cable 1: speed `100`, width `4x`)"), "{:?}", reading.notices);
+    assert!(told("a link's rate is missing") && told("(cable 1: speed `100`, width `4x`)"), "{:?}", reading.notices);
 }

@@ -10,7 +10,7 @@ use reconfig::lid::{PathLidError, Splits, number_paths, realise_paths};
 
 /// Figure 6: destination m0 on s0; p1 to p4 in their order.
 fn figure_6() -> Net {
-    // Hosts hang on switches of their own here: 6 to 9 are m1 to m4.
+    // Hosts are attached to switches of their own here: 6 to 9 are m1 to m4.
     let cables = [(6, 4), (7, 4), (8, 5), (9, 5), (4, 1), (1, 0), (4, 3), (3, 2), (2, 0), (5, 2), (5, 3), (3, 1)];
     let mut net = Net::new(10, &cables);
     net.path(&[6, 4, 1, 0], 0);

@@ -283,7 +283,7 @@ fn is(smp: &Smp, attribute: AttributeId) -> bool {
     smp.method == Method::Set && smp.attribute == attribute
 }
 
-/// Whether this is a forwarding block for the switch that the manager hangs on, whose ways lead through the root.
+/// Whether this is a forwarding block for the switch that the manager is attached to, whose ways lead through the root.
 fn at_first_switch(smp: &Smp) -> bool {
     is(smp, AttributeId::LinearForwardingTable)
         && matches!(&smp.route, wire::Route::Directed(route) if route.hop_count == 1)

@@ -48,7 +48,8 @@ pub fn levels(fabric: &Fabric, root: NodeId) -> BTreeMap<NodeId, (usize, Guid)> 
     key
 }
 
-/// The order of L-turn: a walk of the tree in which each switch hangs on its neighbour of lowest GUID one level up.
+/// The order of L-turn: a walk of the tree in which each switch is attached to its neighbour of lowest GUID one level
+/// up.
 pub fn walked(fabric: &Fabric, root: NodeId) -> BTreeMap<NodeId, (usize, Guid)> {
     let level = levels(fabric, root);
     let parent = |node: NodeId| {

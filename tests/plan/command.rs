@@ -410,7 +410,7 @@ fn help_shows_examples() {
     }
 }
 
-/// Two spines of a captured 512-host cluster leave, with what hangs on them.
+/// Two spines of a captured 512-host cluster leave, with what is attached to them.
 #[test]
 fn a_captured_pair_is_planned_and_proved() {
     let files = ["before", "after"].map(|name| capture(&format!("opensm/rhino512-{name}.subnet.lst")));

@@ -112,7 +112,7 @@ impl Tree {
     }
 }
 
-/// The switch that an end port hangs on, and its port there.
+/// The switch that an end port is attached to, and its port there.
 fn delivery(fabric: &Fabric, port: PortId) -> Option<(NodeId, PortNum)> {
     let peer = fabric.port(fabric.peer(port)?);
     fabric.node(peer.node).is_switch().then_some((peer.node, peer.num))

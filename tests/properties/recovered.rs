@@ -1,4 +1,4 @@
-//! A manager dies amid a change, and its successor recovers what it finds, under the same traffic and with hosts on
+//! A manager dies during a change, and its successor recovers what it finds, under the same traffic and with hosts on
 //! both halves. Nothing that is proved deadlocks, nothing is lost to the recovery but what it says it loses, and no
 //! barrier of it is false.
 //!

@@ -1,4 +1,4 @@
-//! What a manager that was killed amid a change leaves, and what others leave that never knew halves: whoever takes
+//! What a manager that was killed during a change leaves, and what others leave that never knew halves: whoever takes
 //! over with defaults brings the subnet to one routing on all lanes, and no host stays fenced.
 
 use super::agree::Expected;

@@ -6,7 +6,7 @@ use super::sm::{COMPLETED, Place, Sm};
 use super::subnet::Subnet;
 use reconfig::fabric::Fabric;
 
-/// A subnet up, the tools at the manager's node, which does not hang on the root.
+/// A subnet up, the tools at the manager's node, which is not attached to the root.
 pub struct Scene {
     pub topology: Fabric,
     pub place: Place,

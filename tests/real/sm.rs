@@ -119,7 +119,7 @@ impl Sm {
 pub struct Place {
     /// The root of up*/down*.
     pub root: NodeId,
-    /// The description, hence ibsim's name, of the manager's node: the first CA that does not hang on the root.
+    /// The description, hence ibsim's name, of the manager's node: the first CA that is not attached to the root.
     pub node: String,
 }
 
@@ -131,7 +131,7 @@ impl Place {
     }
 }
 
-/// What is left of a fabric without a switch, seen from a node: what hangs on nothing else is gone too.
+/// What is left of a fabric without a switch, seen from a node: what is attached to nothing else is gone too.
 pub fn without(fabric: &Fabric, switch: NodeId, from: &str) -> Fabric {
     let rest = fabric.without_nodes(&[switch]);
     let named = |id: &NodeId| rest.node(*id).description.trim() == from;

@@ -58,7 +58,7 @@ impl Scene {
         self.topology.node(self.topology.port(port).node).description.trim().to_string()
     }
 
-    /// Another host, which does not hang on the root.
+    /// Another host, which is not attached to the root.
     fn other(&self) -> String {
         let fits = |&port: &PortId| {
             self.name(port) != self.place.node && self.topology.neighbour(port) != Some(self.place.root)

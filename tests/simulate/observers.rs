@@ -23,7 +23,7 @@ fn every_observer_sees_a_planned_change_through() {
     for observer in [Observer::Token, Observer::Poll] {
         assert_clean(&run(&by(observer, Departure::Planned)), observer.name());
     }
-    // No host hangs on the root of a fat tree: every counter can be read.
+    // No host is attached to the root of a fat tree: every counter can be read.
     let fabric = bundled("fat-tree-4-2");
     assert_clean(
         &run(&Scenario { subnets: small(fabric).subnets, ..by(Observer::Conservation, Departure::Planned) }),

@@ -25,7 +25,7 @@ fn subnet() -> (Manager<Fake>, Fabric, NodeId) {
     (manager, fabric, failing)
 }
 
-/// All blocks of all switches; amid them, in the second part, a table of lanes.
+/// All blocks of all switches; among them, in the second part, a table of lanes.
 fn wave(fabric: &Fabric, failing: NodeId) -> Vec<Write> {
     let block = |at: usize| {
         fabric.switches().map(move |switch| Write::LftBlock { switch, block: at as u16, entries: Box::new([9; 64]) })

@@ -111,7 +111,7 @@ fn what_opensm_reads_otherwise_than_people_do_is_noted() {
     let (_, subnet) = subnets.subnets().next().expect("two");
     let strangers = read("A=5 : 0x0200000a01000001, 0x77 ;").strangers(&subnet.fabric);
     let told: Vec<String> = strangers.iter().map(ToString::to_string).collect();
-    assert_eq!(told, ["line 1: no port of the capture has GUID 0x0000000000000077: nobody becomes a member by this"]);
+    assert_eq!(told, ["line 1: no port of the capture has GUID 0x0000000000000077: this line adds no member"]);
 }
 
 #[test]

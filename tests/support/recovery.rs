@@ -1,4 +1,4 @@
-//! Subnets that a manager left amid a change, and the recovery of one.
+//! Subnets that a manager left during a change, and the recovery of one.
 
 use super::brought_up::{ENGINE, Subnet, bring_up};
 use super::bundled::bundled;

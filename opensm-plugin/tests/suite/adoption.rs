@@ -234,7 +234,7 @@ fn a_switch_is_silent_for_a_while() {
     let opensm = run(&subnet, "", "sweep_interval 1\ntransaction_timeout 50\ntransaction_retries 1");
     subnet.command("Sicken \"leaf-1\" 25 silent");
     subnet.command("Unlink \"spine-1\"");
-    let says = |opensm: &OpenSm| opensm.said().iter().any(|said| said.contains("does not tell its forwarding table"));
+    let says = |opensm: &OpenSm| opensm.said().iter().any(|said| said.contains("does not report its forwarding table"));
     opensm.until("the switch to be named", says);
     let lost = |opensm: &OpenSm| opensm.said().iter().any(|said| said.starts_with("something was lost"));
     opensm.until("the loss to be repaired for the others", lost);

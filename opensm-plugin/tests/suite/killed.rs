@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Blocks that a bring-up of the fabric of these tests writes.
 const BLOCKS: usize = 128;
-/// How often OpenSM is started until it is killed amid its writes.
+/// How often OpenSM is started until it is killed during its writes.
 const ATTEMPTS: usize = 4;
 
 /// Kills OpenSM once so many blocks have landed; how many had when it was dead.

@@ -211,7 +211,7 @@ fn the_next_engine_is_taken_where_lanes_do_not_suffice() {
     }
 }
 
-/// OpenSM gives the levels out, and every moment is safe with them, a death of OpenSM amid a change included.
+/// OpenSM gives the levels out, and every moment is safe with them, a death of OpenSM during a change included.
 #[test]
 fn opensm_gives_levels_out() {
     if !installed(&["opensm", "ibsim-run"]) {

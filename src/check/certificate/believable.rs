@@ -63,8 +63,8 @@ fn check_newcomers(plan: &Plan) -> Result<(), CertificateFault> {
     if !fabric.ports().any(|(port, _)| plan.has_come(port)) {
         return Ok(());
     }
-    let told = plan.waves().iter().position(|wave| wave.writes.iter().any(|w| matches!(w, Write::ActiveHalf { .. })));
-    let waves = &plan.waves()[..told.map_or(plan.waves().len(), |last| last + 1)];
+    let swap = plan.waves().iter().position(|wave| wave.writes.iter().any(|w| matches!(w, Write::ActiveHalf { .. })));
+    let waves = &plan.waves()[..swap.map_or(plan.waves().len(), |last| last + 1)];
     let mut written: BTreeSet<(NodeId, PortNum, PortNum)> = BTreeSet::new();
     for write in waves.iter().flat_map(|wave| &wave.writes) {
         if let Write::SlToVl { node, scope, .. } = *write {

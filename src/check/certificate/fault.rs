@@ -9,10 +9,10 @@ pub enum CertificateFault {
     #[error("this is no certificate: {0}")]
     Form(String),
     /// Some byte is not as it was written.
-    #[error("the certificate was changed or cut off: its last line says SHA-256 {told}, its text has {found}")]
+    #[error("the certificate was changed or cut off: its last line says SHA-256 {stated}, its text has {found}")]
     Altered {
         /// The digest in the last line.
-        told: String,
+        stated: String,
         /// The text found in its place.
         found: String,
     },

@@ -62,10 +62,10 @@ impl File {
         };
         let whole = text.strip_suffix('\n').ok_or_else(|| form("it does not end with a line feed: it was cut off"))?;
         let (covered, last) = whole.rsplit_once('\n').ok_or_else(|| form("it has one line"))?;
-        let told = last.strip_prefix("sha256 ").ok_or_else(|| form("its last line does not begin with `sha256 `"))?;
+        let stated = last.strip_prefix("sha256 ").ok_or_else(|| form("its last line does not begin with `sha256 `"))?;
         let found = hex(&Sha256::digest(&bytes[..covered.len() + 1]));
-        if told != found {
-            return Err(CertificateFault::Altered { told: told.to_string(), found });
+        if stated != found {
+            return Err(CertificateFault::Altered { stated: stated.to_string(), found });
         }
         let body = &body[..body.len() - last.len() - 1];
         let (header, packed) = body.split_once('\n').ok_or_else(|| form("it has no second line"))?;
@@ -78,25 +78,25 @@ impl File {
 
     /// Compares the header's statements about the plan with the plan, and the digest that it names with `name`.
     pub fn check_binding(&self, plan: &Plan, name: &str) -> Result<(), CertificateFault> {
-        let Header { plan: told, fabric, scheme, assumptions, .. } = &self.header;
+        let Header { plan: stated, fabric, scheme, assumptions, .. } = &self.header;
         let digest = plan.digest().to_string();
         if *fabric != digest {
             return Err(CertificateFault::OtherFabric { certificate: fabric.clone(), plan: digest });
         }
-        if told != name {
-            return Err(CertificateFault::OtherPlan { certificate: told.clone(), plan: name.to_string() });
+        if stated != name {
+            return Err(CertificateFault::OtherPlan { certificate: stated.clone(), plan: name.to_string() });
         }
         differs("their scheme", &[scheme.as_str()], &[plan.scheme().name()])?;
-        let told: Vec<&str> = assumptions.iter().map(String::as_str).collect();
+        let stated: Vec<&str> = assumptions.iter().map(String::as_str).collect();
         let assumed: Vec<&str> = plan.draft().assumptions.iter().map(|assumed| assumed.name()).collect();
-        differs("what they take for granted", &told, &assumed)
+        differs("what they take for granted", &stated, &assumed)
     }
 
     /// Compares the moments with those of the plan.
     pub fn check_moments(&self, moments: &PlanMoments<'_>) -> Result<(), CertificateFault> {
-        let told: Vec<&str> = self.header.moments.iter().map(|moment| moment.name.as_str()).collect();
+        let stated: Vec<&str> = self.header.moments.iter().map(|moment| moment.name.as_str()).collect();
         let wanted: Vec<&str> = moments.all.iter().map(|moment| moment.name.as_str()).collect();
-        differs("their moments", &told, &wanted)
+        differs("their moments", &stated, &wanted)
     }
 
     pub fn vls(&self) -> usize {

@@ -227,8 +227,10 @@ impl Groups {
     fn check_table(&self, table: &SlToVl) -> Result<(), CertificateFault> {
         for sls in self.halves.iter().flatten() {
             if let Some(other) = sls.iter().find(|&&sl| table.get(sl) != table.get(sls[0])) {
-                let what =
-                    format!("SL {} and SL {other} are of one group, and a table of the plan tells them apart", sls[0]);
+                let what = format!(
+                    "SL {} and SL {other} are of one group, and a table of the plan distinguishes them",
+                    sls[0]
+                );
                 return Err(CertificateFault::Form(what));
             }
         }

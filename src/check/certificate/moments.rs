@@ -18,7 +18,6 @@ pub(super) struct PlanMoments<'a> {
     both: bool,
 }
 
-/// One moment.
 pub(super) struct PlanMoment<'a> {
     pub name: String,
     /// Tables at its beginning and at its end; in between, any mixture.

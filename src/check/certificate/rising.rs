@@ -225,7 +225,7 @@ struct Way {
 }
 
 impl CheckedNet {
-    fn each_way(&self, mut tell: impl FnMut(Way)) {
+    fn each_way(&self, mut emit: impl FnMut(Way)) {
         for &channel in &self.sent {
             let inward = channel as usize;
             let ChannelEnd::Switch(switch, input) = self.ends[inward] else { continue };
@@ -233,7 +233,7 @@ impl CheckedNet {
             for output in 1..self.sides[switch] {
                 let outward = self.channel(switch, output);
                 if self.ends[outward] != ChannelEnd::Nowhere {
-                    tell(Way { index: self.way(inward, switch, output), switch, input, inward, output, outward });
+                    emit(Way { index: self.way(inward, switch, output), switch, input, inward, output, outward });
                 }
             }
         }
@@ -259,12 +259,12 @@ impl Waits<'_> {
     }
 
     /// Reports every lane in which packets can wait, with the lanes that they wait for.
-    fn each(&self, mut tell: impl FnMut(Way, usize, u16)) {
+    fn each(&self, mut emit: impl FnMut(Way, usize, u16)) {
         self.net.each_way(|way| {
             for vl in 0..self.vls {
                 let to = self.lanes[way.index * self.vls + vl];
                 if to != 0 {
-                    tell(way, vl, to);
+                    emit(way, vl, to);
                 }
             }
         });

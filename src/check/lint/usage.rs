@@ -57,8 +57,8 @@ fn check_entries(plan: &Plan, findings: &mut Findings) {
 fn check_newcomers(plan: &Plan, findings: &mut Findings) {
     let fabric = &*plan.draft().surviving;
     for wave in plan.waves().iter().filter(|wave| wave.phase == Phase::Start) {
-        let told = |port| wave.writes.contains(&Write::ActiveHalf { port, half: plan.old() });
-        for port in fabric.end_ports().filter(|&port| plan.has_come(port) && !told(port)) {
+        let is_assigned = |port| wave.writes.contains(&Write::ActiveHalf { port, half: plan.old() });
+        for port in fabric.end_ports().filter(|&port| plan.has_come(port) && !is_assigned(port)) {
             let what = format!("{} has come and is not notified", fabric.describe_port(port));
             findings.wave(Rule::EverySource, &wave.name, what);
         }
@@ -70,14 +70,14 @@ fn check_sources(plan: &Plan, findings: &mut Findings) {
     let fabric = &*plan.draft().surviving;
     let swap = || plan.waves().iter().filter(|wave| wave.phase == Phase::Swap);
     let Some(first) = swap().next() else { return };
-    let told: BTreeSet<_> = swap()
+    let assigned: BTreeSet<_> = swap()
         .flat_map(|wave| &wave.writes)
         .filter_map(|write| match *write {
             Write::ActiveHalf { port, half } if half == plan.new_half() => Some(port),
             _ => None,
         })
         .collect();
-    for port in fabric.end_ports().filter(|port| !told.contains(port)) {
+    for port in fabric.end_ports().filter(|port| !assigned.contains(port)) {
         findings.wave(Rule::EverySource, &first.name, format!("{} is not notified", fabric.describe_port(port)));
     }
     if !first.writes.contains(&Write::SaHalf { half: plan.new_half() }) {
@@ -94,7 +94,7 @@ fn check_manager(plan: &Plan, wave: &Wave, findings: &mut Findings) {
     if lids.is_empty() {
         return;
     }
-    let told: BTreeSet<_> = wave
+    let assigned: BTreeSet<_> = wave
         .writes
         .iter()
         .filter_map(|write| match *write {
@@ -104,7 +104,7 @@ fn check_manager(plan: &Plan, wave: &Wave, findings: &mut Findings) {
         .collect();
     let ways = plan.draft().new_ways.as_deref();
     let reaches = |port: &PortId| address(fabric, ways, *port, sm, new).is_some();
-    for port in fabric.lid_ports().filter(reaches).filter(|port| !told.contains(port)) {
+    for port in fabric.lid_ports().filter(reaches).filter(|port| !assigned.contains(port)) {
         let what = format!("{} is not notified of the SM's LID on the {new} half", fabric.describe_port(port));
         findings.wave(Rule::EverySource, &wave.name, what);
     }

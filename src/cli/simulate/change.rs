@@ -55,10 +55,10 @@ pub(super) struct ChangeArguments {
     /// What leaves dies first, and the subnet manager notices (the default).
     #[arg(long, conflicts_with = "planned")]
     pub(super) sudden: bool,
-    /// The routing changes first, then what is to leave leaves.
+    /// The routing changes first, then the elements leave.
     #[arg(long)]
     pub(super) planned: bool,
-    /// The planned removal is meant to cut off end ports; without this option the answer to one that does is no.
+    /// Allow the planned removal to cut off end ports; without this option such a removal counts as refused.
     #[arg(long, requires = "planned")]
     pub(super) allow_cut_off: bool,
 }
@@ -167,8 +167,8 @@ pub(super) struct ElementArguments {
     #[arg(long, group = "what", conflicts_with_all = ["removal", "remove_root", "addition", "remove_router"])]
     #[arg(conflicts_with_all = OF_A_CHANGE)]
     pub(super) steady: bool,
-    /// The fabric after the change: what it lacks leaves, and what it has beside comes. Nodes and ports of both files
-    /// are matched by GUID and port number.
+    /// The fabric after the change: what it lacks leaves, and what it has in addition comes. Nodes and ports of both
+    /// files are matched by GUID and port number.
     #[arg(value_name = "AFTER", group = "what")]
     #[arg(conflicts_with_all = ["removal", "remove_root", "addition", "remove_router", "steady", "subnet"])]
     pub(super) fabric_after: Option<PathBuf>,
@@ -239,8 +239,8 @@ fn find_router(subnets: &Subnets, name: &str) -> Result<usize, Failure> {
     let guid = guid_of(wanted);
     let is = |router: &Router| router.name == wanted || guid.is_some_and(|guid| has_node(subnets, router, guid));
     let found: Vec<usize> = (0..routers.len()).filter(|&rank| is(&routers[rank])).collect();
-    let listed = |ranks: &[usize], tell: fn(&Router) -> String| {
-        ranks.iter().map(|&rank| tell(&routers[rank])).collect::<Vec<_>>().join(", ")
+    let listed = |ranks: &[usize], name: fn(&Router) -> String| {
+        ranks.iter().map(|&rank| name(&routers[rank])).collect::<Vec<_>>().join(", ")
     };
     Err(Failure::input(match found[..] {
         [only] => return Ok(only),

@@ -39,7 +39,7 @@ pub(super) struct ManagementArguments {
     /// number.
     #[arg(long, value_name = "SMPS", default_value_t = 0)]
     pub(super) vl15_buffer: u16,
-    /// How the manager hears of the change: by traps, or because it polls the switches (light sweeps; devices send no
+    /// How the manager learns of the change: by traps, or because it polls the switches (light sweeps; devices send no
     /// traps then, and each event occurs just after a sweep, which is the worst case).
     #[arg(long, value_enum, value_name = "WAY", default_value_t = DetectionChoice::Trap)]
     pub(super) detect: DetectionChoice,

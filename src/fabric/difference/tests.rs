@@ -155,13 +155,13 @@ fn lids_that_clash_stay_as_they_were_and_are_listed() {
     let assignment = taken.map(|(id, lid)| (whole.node(NodeId(id)).first_port, Lid(lid), Lmc::default()));
     let after = whole.with_lids(assignment).unwrap();
     let union = union(&before, &after).unwrap();
-    let told: Vec<_> = union
+    let found: Vec<_> = union
         .lid_conflicts
         .iter()
         .map(|clash| (union.fabric.describe_port(clash.port), clash.kept.map(|kept| kept.0), clash.wanted.0))
         .collect();
     let expected = [("switch-1[0]", Some(Lid(1)), Lid(9)), ("switch-4[0]", None, Lid(1))];
-    assert_eq!(told, expected.map(|(name, kept, wanted)| (name.to_string(), kept, wanted)));
+    assert_eq!(found, expected.map(|(name, kept, wanted)| (name.to_string(), kept, wanted)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Each port has at most one line, in the section of its own node; that line also describes the neighbour's port. Two
 //! lines on the same port must agree; a port without a line of its own is known as far as its neighbour's line
-//! describes it. A link has one rate: where its ends tell two, the lower one.
+//! describes it. A link has one rate: where its ends state two, the lower one.
 
 use super::diagnostic::{ReadError, SourceText, Span, Spanned};
 use super::ibnetdiscover::UNASSIGNED;
@@ -31,7 +31,7 @@ pub(super) struct ParsedNode<'a> {
 }
 
 impl<'a> ParsedNode<'a> {
-    /// A node of which a file tells no more than this.
+    /// A node of which a file states no more than this.
     pub fn bare(
         at: Span,
         kind: NodeKind,
@@ -94,13 +94,13 @@ pub(super) struct ParsedFabric<'a> {
     pub origin: Option<(Guid, Guid)>,
     /// The writer describes every link at both of its ends.
     pub both_ends: bool,
-    /// The rate of a link of which neither end tells one.
+    /// The rate of a link of which neither end states one.
     pub untold_rate: (LinkWidth, LinkSpeed),
 }
 
-/// Assumed of a link whose rate a file that has rates does not tell.
+/// Assumed of a link whose rate is missing in a file that has rates.
 pub(super) const RATE_UNTOLD: &str =
-    "a link's rate is not told, or not one that is known: what is left open is that of the other end, else of 4xQDR";
+    "a link's rate is missing or unknown: the rate of the other end is taken, else 4xQDR";
 
 /// What stands in place of a LID that is out of range.
 pub(super) const EXPECTED_LID: &str = "expected a LID from 1 to 49151, or 0 for none";
@@ -125,7 +125,7 @@ pub(super) fn stated_lid(ledger: &mut FaultLedger<'_>, stated: Spanned<u64>) -> 
 /// A node's index and a port's number.
 type PortKey = (usize, u8);
 
-/// Width and speed, as far as a line tells them.
+/// Width and speed, as far as a line states them.
 type Rate = (Option<LinkWidth>, Option<LinkSpeed>);
 
 /// So many ports are accepted of a file of any size.
@@ -221,8 +221,8 @@ impl ParsedFabric<'_> {
         beyond.is_none()
     }
 
-    /// Gives both ends of each link one rate: what one end leaves open the other one tells, and of two rates the lower
-    /// one counts.
+    /// Gives both ends of each link one rate: what one end leaves open is taken from the other, and of two rates the
+    /// lower one counts.
     fn settle_rates(&mut self, ledger: &mut FaultLedger<'_>) {
         let keys = self.ports.iter().map(|port| (port.node, port.num));
         let by_port: FxHashMap<PortKey, usize> = keys.zip(0..).collect();
@@ -236,7 +236,7 @@ impl ParsedFabric<'_> {
             let near = (width.or(far_width), speed.or(far_speed));
             let far = (far_width.or(width), far_speed.or(speed));
             if near != far {
-                let kind = "the two ends of a link tell different rates: the lower one is taken";
+                let kind = "the two ends of a link state different rates: the lower one is taken";
                 ledger.repair(self.ports[other].at, kind, "");
             }
             let taken = if rate(far) < rate(near) { far } else { near };
@@ -268,7 +268,7 @@ impl ParsedFabric<'_> {
                 "" => format!("{} {} has no section of its own", node.kind, node.guid),
                 text => format!("{} `{text}` ({}) has no section of its own", node.kind, node.guid),
             };
-            let label = "named here only: capture the whole fabric, or accept what its neighbours tell (--partial)";
+            let label = "named here only: capture the whole fabric, or accept what its neighbours state (--partial)";
             ledger.missing(node.at, problem, label);
         }
     }
@@ -362,7 +362,7 @@ impl Assembly<'_, '_> {
             return Ok(());
         }
         let (this, that) = (self.name(port.node, port.num), self.name(other.node, other.num));
-        let problem = "the two ends of a link tell different neighbours";
+        let problem = "the two ends of a link state different neighbours";
         let label = format!("expected {that} to name {this}, or this line another neighbour");
         let claim = format!("{that} names {}", self.name(other.remote.node, other.remote.num));
         Err(self.source.clash(port.remote.at, problem, label, (other.remote.at, claim)))

@@ -33,7 +33,7 @@ pub(super) struct NamedEnd {
     pub num: u8,
 }
 
-/// What a file tells of a link's rate.
+/// What a file states of a link's rate.
 pub(super) type Rate = (Option<LinkWidth>, Option<LinkSpeed>);
 
 impl<'a> NamedFabric<'a> {
@@ -48,7 +48,7 @@ impl<'a> NamedFabric<'a> {
         }
     }
 
-    /// The rate of a link of which neither end tells one; else it is 4xQDR.
+    /// The rate of a link of which neither end states one; else it is 4xQDR.
     pub fn rate_untold(&mut self, width: LinkWidth, speed: LinkSpeed) {
         self.account.untold_rate = (width, speed);
     }
@@ -99,7 +99,7 @@ impl<'a> NamedFabric<'a> {
         *ports = ports.map(|ports| ports.max(num));
     }
 
-    /// Adds a cable, as one of its ends tells it.
+    /// Adds a cable, as one of its ends states it.
     pub fn link(&mut self, own: NamedEnd, remote: NamedEnd, (width, speed): Rate) {
         self.spend(own.at, 1);
         self.account.ports.push(ParsedPort {

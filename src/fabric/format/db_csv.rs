@@ -28,7 +28,6 @@ pub(super) fn is_start(line: &str) -> bool {
     table_name(line, "START_").is_some_and(|name| name.len() > 1)
 }
 
-/// Reads the tables.
 pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
     let mut reader = Reader::default();
     let mut table: Option<Table<'a>> = None;
@@ -87,7 +86,7 @@ struct Table<'a> {
 
 enum Heading {
     Awaited,
-    /// A column is missing, which is told, so that rows are passed over.
+    /// A column is missing: that is reported, and the rows are skipped.
     Unreadable,
     Of(Columns),
 }
@@ -297,9 +296,9 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let mut told = FxHashSet::default();
+        let mut seen = FxHashSet::default();
         // A file may list a link once or at both of its ends.
-        ports.retain(|port: &ParsedPort| told.insert((port.node, port.num, port.remote.node, port.remote.num)));
+        ports.retain(|port: &ParsedPort| seen.insert((port.node, port.num, port.remote.node, port.remote.num)));
         for row in self.ports.iter().filter(|row| row.is_up && row.num > 0 && !linked.contains(&(row.node, row.num))) {
             let problem = format!("port {} of {} is up, and no row of LINKS names it", row.num, row.node);
             ledger.missing(row.at, problem, "expected its link: the file is not whole (or accept it: --partial)");

@@ -274,7 +274,7 @@ impl ReadError {
         self.render_as(Level::ERROR, colour)
     }
 
-    /// The same as a warning: for what is told and does not stop the command.
+    /// The same as a warning: for a report that does not stop the command.
     pub fn render_warning(&self, colour: bool) -> String {
         self.render_as(Level::WARNING, colour)
     }

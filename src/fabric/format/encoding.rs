@@ -177,14 +177,14 @@ mod tests {
 
     #[test]
     fn encodings_are_converted_and_said() {
-        let told = |bytes: &[u8]| text(bytes, "test").expect("text").converted.len();
+        let converted = |bytes: &[u8]| text(bytes, "test").expect("text").converted.len();
         let units = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
         assert_eq!(read(&units("\u{feff}Switch é")), "Switch é");
         assert_eq!(read(&units("Switch 36 leaf")), "Switch 36 leaf");
         let big: Vec<u8> = "\u{feff}Ca 1".encode_utf16().flat_map(u16::to_be_bytes).collect();
         assert_eq!(read(&big), "Ca 1");
         assert_eq!(read(b"feuille-\xe9 \xc3\xa9"), "feuille-é é");
-        assert_eq!((told(b"plain"), told(b"\xe9")), (0, 1));
+        assert_eq!((converted(b"plain"), converted(b"\xe9")), (0, 1));
         assert_eq!(read(b"\x1b[01;32m[1]\x1b[0m \x1b]0;title\x07x\x08"), "[1] x");
     }
 

@@ -119,7 +119,7 @@ pub(super) fn recognise(source: SourceText<'_>) -> Result<Format, ReadError> {
             kind.mend,
         ));
     }
-    // Comments alone, or a part of a capture, are told by the reader of captures.
+    // Comments alone, or a part of a capture, are reported by the reader of captures.
     let is_capture = |text: &str| {
         let text = text.trim_start();
         text.is_empty()
@@ -168,12 +168,12 @@ mod tests {
 
     #[test]
     fn marks_before_every_line_are_told_with_the_way_to_remove_them() {
-        for (text, told) in [
+        for (text, expected) in [
             ("> vendid=0x2c9\n> switchguid=0x10(10)\n>\n> Switch\t4 \"S-0000000000000010\" # x\n", "quoted"),
             ("     1\tvendid=0x2c9\n     2\tSwitch\t4 \"S-0000000000000010\" # x\n", "number"),
         ] {
             let error = recognise(SourceText { file: "test", text }).expect_err("no topology as it is");
-            assert!(error.problem().contains(told) && error.expected().contains("sed"), "{error}");
+            assert!(error.problem().contains(expected) && error.expected().contains("sed"), "{error}");
         }
     }
 }

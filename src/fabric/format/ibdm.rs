@@ -10,7 +10,7 @@
 //! Which chips a system is made of is in its system file ([`ibnl`](super::ibnl)); a type without one is a fault, as it
 //! is to ibdm. A system of one chip has the system's name, any other chip has its path (`leaf-1/board/U1`); chips of
 //! one system share a system GUID. Cables may be listed at one end or at both. There are neither GUIDs nor LIDs; a rate
-//! that is not told is 4x at 2.5 Gb/s, as it is to ibdm. A list of cables has the same content, six words a line.
+//! that is not stated is 4x at 2.5 Gb/s, as it is to ibdm. A list of cables has the same content, six words a line.
 
 use super::assemble::ParsedFabric;
 use super::by_name::{NamedEnd, NamedFabric, Rate};
@@ -93,7 +93,7 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>, files: &SystemFiles) -> Par
                 }
                 _ => Ok(()),
             },
-            // Declared, or told as a fault, above.
+            // Declared, or reported as a fault, above.
             (words, false) => {
                 section = system(words).map_or(Section::Unreadable, Section::Of);
                 Ok(())
@@ -103,7 +103,7 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>, files: &SystemFiles) -> Par
             ledger.fault(fault);
         }
     }
-    let text = "the file has no LIDs; a rate that it does not tell is 4x at 2.5 Gb/s, as it is to ibdm";
+    let text = "the file has no LIDs; a rate that it does not state is 4x at 2.5 Gb/s, as it is to ibdm";
     ledger.assume(Span { start: 0, end: 0 }, text, "");
     reader.fabric.finish(ledger)
 }
@@ -139,7 +139,7 @@ struct Reader<'a, 'f> {
     files: &'f SystemFiles,
     fabric: NamedFabric<'a>,
     systems: FxHashMap<&'a str, System<'a>>,
-    /// None where the type is unknown or its description wrong, which is told once.
+    /// None where the type is unknown or its description wrong, which is reported once.
     layouts: FxHashMap<Choice<'a>, Option<Arc<Layout>>>,
 }
 
@@ -209,7 +209,7 @@ impl<'a> Reader<'a, '_> {
         Ok(true)
     }
 
-    /// A type's layout; none if it is not known, which is told once.
+    /// A type's layout; none if it is not known, which is reported once.
     fn layout(
         &mut self,
         ledger: &mut FaultLedger<'a>,
@@ -250,16 +250,16 @@ impl<'a> Reader<'a, '_> {
         ledger: &mut FaultLedger<'a>,
         own: (Named<'a>, Spanned<&'a str>),
         remote: (Named<'a>, Spanned<&'a str>),
-        told: Rate,
+        given: Rate,
     ) -> Result<(), ReadError> {
         let (own, remote) = (self.socket(ledger, own)?, self.socket(ledger, remote)?);
         let (Some((own, near)), Some((remote, far))) = (own, remote) else { return Ok(()) };
-        let rate = (near.0.or(far.0).or(told.0), near.1.or(far.1).or(told.1));
+        let rate = (near.0.or(far.0).or(given.0), near.1.or(far.1).or(given.1));
         self.fabric.link(own, remote, rate);
         Ok(())
     }
 
-    /// Where a system's socket leads; none if its type is not known, which is told once.
+    /// Where a system's socket leads; none if its type is not known, which is reported once.
     fn socket(
         &mut self,
         ledger: &mut FaultLedger<'a>,

@@ -212,8 +212,8 @@ Switch: 0x0000000000000010 leaf-1:
         for (text, name, speed) in [(BLOCKS, "h \"1\" HCA-1", LinkSpeed::Hdr), (LINES, "host-1 HCA-1", LinkSpeed::Fdr)]
         {
             let Reading { fabric, incomplete, .. } = reading(text);
-            let told: Vec<_> = fabric.nodes().map(|(_, node)| (node.kind, node.guid, node.num_ports)).collect();
-            assert_eq!(told, [(NodeKind::Ca, Guid(0x21), 1), (NodeKind::Switch, Guid(0x10), 2)]);
+            let nodes: Vec<_> = fabric.nodes().map(|(_, node)| (node.kind, node.guid, node.num_ports)).collect();
+            assert_eq!(nodes, [(NodeKind::Ca, Guid(0x21), 1), (NodeKind::Switch, Guid(0x10), 2)]);
             let end = fabric.end_ports().next().expect("the host's port");
             assert_eq!((fabric.describe_port(end), fabric.port(end).speed), (format!("{name}[1]"), speed));
             assert!(incomplete.is_none());

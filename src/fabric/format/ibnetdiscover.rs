@@ -5,7 +5,7 @@
 //! all others, and makes the reading incomplete. Repaired: what a terminal added; LIDs that stand for none; names with
 //! `0x` or without leading zeros; names that are no GUIDs, as in redacted captures, where the section or a number
 //! derived from the name gives the GUID; lines without a rate; a comment that begins with `"`; `switchguid=` that
-//! repeats a chassis' GUID, where neighbours use the name's; sections and lines given twice; links told at one end.
+//! repeats a chassis' GUID, where neighbours use the name's; sections and lines given twice; links stated at one end.
 //! Not read: names of chassis (their numbers are), external port numbers. Preserved: everything of a node except its
 //! LFT capacity and its support of optimised SL-to-VL tables; of ports, the cabled ones. Nodes are written in index
 //! order, without departed ones; the fields of `--full` only if some port does not have the usual eight data VLs.
@@ -168,7 +168,7 @@ impl<'a> Reader<'a, '_> {
         if !cursor.blanks() && !cursor.rest().starts_with('#') {
             return Err(cursor.unexpected("the end of the line or a `#` comment"));
         }
-        // A line that cannot be read to its end states nothing, so that it is told as one fault.
+        // A line that cannot be read to its end states nothing, so that it is reported as one fault.
         (self.ids.node, self.ids.port) = stated.unwrap_or((self.ids.node, self.ids.port));
         self.ids.at.get_or_insert(cursor.since(start));
         Ok(())

@@ -148,7 +148,7 @@ impl SystemFiles {
 struct Reader<'a> {
     source: SourceText<'a>,
     system: SystemFile,
-    /// The names of the board whose parts follow; the flag tells the top system.
+    /// The names of the board whose parts follow; the flag marks the top system.
     at: Option<(Vec<String>, bool, Board)>,
 }
 
@@ -228,7 +228,7 @@ impl Reader<'_> {
     fn unexpected(&self, line: SourceLine<'_>, expected: &str) -> ReadError {
         let at = line.text.len() - line.text.trim_start().len();
         let at = Span { start: line.start + at, end: line.span().end };
-        self.source.error(at, "a line that is none of a system file", format!("expected {expected}"))
+        self.source.error(at, "a line that does not belong in a system file", format!("expected {expected}"))
     }
 }
 
@@ -236,17 +236,17 @@ impl Reader<'_> {
 pub(super) fn arrow(text: &str) -> Option<(&str, Rate, Vec<&str>)> {
     let (left, right) = text.split_once("->")?;
     let left = left.trim();
-    let (pin, rate) = left.split_once(char::is_whitespace).unwrap_or((left, ""));
-    let mut told: Rate = (None, None);
-    for word in rate.trim().split('-').filter(|word| !word.trim().is_empty()) {
+    let (pin, words) = left.split_once(char::is_whitespace).unwrap_or((left, ""));
+    let mut rate: Rate = (None, None);
+    for word in words.trim().split('-').filter(|word| !word.trim().is_empty()) {
         let word = word.trim().to_ascii_lowercase();
         match word.strip_suffix('g') {
-            Some(speed) => told.1 = Some(speed_of(speed)?),
-            None => told.0 = Some(word.parse().ok()?),
+            Some(speed) => rate.1 = Some(speed_of(speed)?),
+            None => rate.0 = Some(word.parse().ok()?),
         }
     }
     let plain = !pin.is_empty() && !pin.contains(['"', ';', '{']);
-    plain.then(|| (pin, told, right.split_whitespace().collect()))
+    plain.then(|| (pin, rate, right.split_whitespace().collect()))
 }
 
 /// The signalling rate of one lane in Gb/s.
@@ -298,7 +298,7 @@ impl<'f> Resolver<'f> {
         for (part, wire) in board.0.iter().flat_map(|part| part.wires.iter().map(move |wire| (part, wire))) {
             self.count(1)?;
             let Some((own, below)) = pin(&inner, &part.name, &wire.pin)? else { continue };
-            // What is told nearest to the chip counts.
+            // What is stated nearest to the chip counts.
             let rate = (below.0.or(wire.rate.0), below.1.or(wire.rate.1));
             match &wire.to {
                 WireEnd::Connector(name) => {

@@ -201,7 +201,7 @@ impl Reader<'_> {
             self.source.error(self.place(raw), problem, "expected two ports that no other link names")
         };
         let ends: Vec<_> = known.iter().map(|&(id, num)| builder.port_mut(id, num).map(|port| port.clone())).collect();
-        // The builder takes a cable that it knows already for the same one, told from its other end.
+        // The builder takes a cable that it knows already for the same one, stated at its other end.
         if ends.iter().flatten().any(|port| port.peer.is_some()) {
             return Err(clash(format!(
                 "port {} of node {} is cabled twice, or its link is listed twice",

@@ -4,8 +4,8 @@
 //! stands for something that the format or the writer left open. A *repair* is damage that can mean one thing only;
 //! [`Tolerance::Strict`] refuses it. A *fault* is damage that can mean several; what it concerns is left out, so the
 //! file is refused unless [`Tolerance::Partial`] accepts the rest. A *missing section* is a node that the file only
-//! names as a neighbour: the fabric has it as its neighbours tell, and is incomplete. A *silent device* is one that did
-//! not answer the tool, which says so in a message; what it is and what lies behind it may be missing.
+//! names as a neighbour: the fabric has it as its neighbours state it, and is incomplete. A *silent device* is one that
+//! did not answer the tool, which says so in a message; what it is and what lies behind it may be missing.
 
 use super::diagnostic::{ReadError, SHOWN_FAULTS, SourceText, Span};
 use super::{ReadNotice, Reading};
@@ -169,12 +169,12 @@ impl<'a> FaultLedger<'a> {
                 return Err(refused);
             }
         }
-        let mut told: Vec<ReadNotice> = notices.iter().map(|entry| entry.notice(source)).collect();
+        let mut all: Vec<ReadNotice> = notices.iter().map(|entry| entry.notice(source)).collect();
         let (incomplete, left_out) = match tolerance {
             Tolerance::Partial => {
                 let left_out = accepted.iter().map(|faults| partial(faults, "cannot be read and is left out"));
-                told.extend(
-                    left_out.chain(missing.iter().map(|missing| partial(missing, "is what its neighbours tell"))),
+                all.extend(
+                    left_out.chain(missing.iter().map(|missing| partial(missing, "is what its neighbours state"))),
                 );
                 let mut all = accepted;
                 missing.into_iter().for_each(|missing| join(&mut all, missing));
@@ -182,12 +182,11 @@ impl<'a> FaultLedger<'a> {
             }
             _ => (missing, None),
         };
-        Ok(Reading { fabric, notices: told, incomplete, left_out, unanswered, numbered })
+        Ok(Reading { fabric, notices: all, incomplete, left_out, unanswered, numbered })
     }
 }
 
 impl Entry {
-    /// The first place.
     fn at(&self) -> Span {
         self.places[0]
     }

@@ -270,12 +270,12 @@ impl Completeness {
 impl Reading {
     /// Whether the file holds the whole fabric.
     pub fn completeness(&self) -> Completeness {
-        let told = self.incomplete.as_ref().or(self.left_out.as_ref());
-        let missing = told.map_or_else(MissingParts::default, |told| MissingParts {
-            count: told.count(),
-            first: told.shown().map(|(line, problem)| MissingPart { line, problem: problem.into() }).collect(),
+        let parts = self.incomplete.as_ref().or(self.left_out.as_ref());
+        let missing = parts.map_or_else(MissingParts::default, |parts| MissingParts {
+            count: parts.count(),
+            first: parts.shown().map(|(line, problem)| MissingPart { line, problem: problem.into() }).collect(),
         });
-        Completeness { complete: told.is_none() && self.unanswered == 0, missing, unanswered: self.unanswered }
+        Completeness { complete: parts.is_none() && self.unanswered == 0, missing, unanswered: self.unanswered }
     }
 
     /// The fabric, which must be complete.

@@ -38,7 +38,7 @@ impl NodeNames {
     }
 
     /// The fabric with these names as descriptions. A description that makes its node an aggregation node is kept,
-    /// since it tells more than a name.
+    /// since it says more than a name.
     pub fn apply(&self, fabric: &Fabric) -> Fabric {
         fabric.with_descriptions(|node| self.0.get(&node.guid).map(String::as_str))
     }

@@ -8,7 +8,7 @@
 //!
 //! A device with a port `Port N` is a switch, with as many ports as the highest one named; any other port is an adapter
 //! of its own, with one port, named as the list names it. The list has no GUIDs, no LIDs and no rates. A port of a
-//! director (`Blade 2_Port 1/7`) is refused, since the list does not tell how its boards are wired.
+//! director (`Blade 2_Port 1/7`) is refused, since the list does not state how its boards are wired.
 
 use super::assemble::ParsedFabric;
 use super::by_name::{NamedEnd, NamedFabric};

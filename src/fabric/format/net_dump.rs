@@ -51,7 +51,6 @@ fn header(line: &str) -> Option<Header<'_>> {
     is_number.then_some(Header { name, guid: Guid(guid), lid })
 }
 
-/// Reads the blocks.
 pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
     let mut reader = Reader::default();
     for line in ledger.source.lines() {
@@ -228,7 +227,7 @@ impl<'a> Reader<'a> {
         }
         self.check_far_ends(ledger, blocks, &mut ports);
         if let Some(ca) = self.nodes.iter().find(|node| node.kind == NodeKind::Ca) {
-            let text = "the file lists the ports of switches only: a CA is as its neighbours tell, with LMC 0";
+            let text = "the file lists the ports of switches only: a CA is as its neighbours state, with LMC 0";
             ledger.assume(ca.at, text, "");
         }
         ParsedFabric { nodes: self.nodes, ports, both_ends: false, ..ParsedFabric::default() }
@@ -297,7 +296,7 @@ impl<'a> Reader<'a> {
                     ledger.source.error(row.label.at, problem, "expected a port of its block, or a number")
                 }
                 None => {
-                    let problem = format!("`{name}` has no block that tells the number of its port `{label}`");
+                    let problem = format!("`{name}` has no block that states the number of its port `{label}`");
                     ledger.source.error(row.label.at, problem, "expected its block too: the file is not whole")
                 }
             }

@@ -108,7 +108,7 @@ struct Edge<'a> {
     width: Cow<'a, str>,
 }
 
-/// Where every fault is told: the file is one line.
+/// Where every fault is reported: the file is one line.
 const START: Span = Span { start: 0, end: 0 };
 
 /// Reads a file of netloc.

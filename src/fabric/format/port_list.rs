@@ -154,8 +154,8 @@ SW     5  1 0x0000000000000010 4x HDR - CA    12  1 0x0000000000000021 ( 'leaf -
         let reading =
             read_as(Format::PortList, LIST.as_bytes(), "test").unwrap_or_else(|e| panic!("{}", e.render(false)));
         let fabric = &reading.fabric;
-        let told: Vec<_> = fabric.nodes().map(|(_, node)| (node.kind, node.guid, node.num_ports)).collect();
-        assert_eq!(told, [(NodeKind::Ca, Guid(0x21), 2), (NodeKind::Switch, Guid(0x10), 4)]);
+        let nodes: Vec<_> = fabric.nodes().map(|(_, node)| (node.kind, node.guid, node.num_ports)).collect();
+        assert_eq!(nodes, [(NodeKind::Ca, Guid(0x21), 2), (NodeKind::Switch, Guid(0x10), 4)]);
         assert_eq!(fabric.node(crate::fabric::NodeId(0)).description, "h'1 HCA-1");
         let ends: Vec<_> = fabric.end_ports().map(|id| fabric.port(id)).collect();
         assert_eq!((ends[1].lid, ends[1].width, ends[1].speed), (Some(Lid(13)), LinkWidth::X4, LinkSpeed::Edr));

@@ -91,7 +91,10 @@ impl<'a> Reader<'a, '_> {
         let speed = self.speed(&mut cursor)?;
         cursor.finish()?;
         if width.is_none() {
-            self.notice(line.start, "the writer did not know the width: taken as 4x where the other end does not tell");
+            self.notice(
+                line.start,
+                "the writer did not know the width: taken as 4x where the other end does not state one",
+            );
         }
         if up {
             self.links.push(Link { sides, width, speed });
@@ -110,7 +113,10 @@ impl<'a> Reader<'a, '_> {
         }
         let stated = known(cursor, "a speed: 2.5, 5, 10, FDR10, 14, 25, 50, 100 or 200", speed)?;
         if stated.is_none() {
-            self.notice(start, "the writer did not know the speed: taken as 10 Gb/s where the other end does not tell");
+            self.notice(
+                start,
+                "the writer did not know the speed: taken as 10 Gb/s where the other end does not state one",
+            );
         }
         Ok(stated)
     }
@@ -287,7 +293,7 @@ impl<'a, 'b> Nodes<'a, 'b> {
             let Side { description, node: Spanned { value: guid, at }, .. } = node.first;
             let problem = format!("{} `{description}` ({guid}) has no line of its own", node.kind);
             let label =
-                "named as a neighbour only: list the whole subnet, or accept what its neighbours tell (--partial)";
+                "named as a neighbour only: list the whole subnet, or accept what its neighbours state (--partial)";
             ledger.missing(*at, problem, label);
         }
     }

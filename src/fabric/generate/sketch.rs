@@ -101,7 +101,6 @@ impl Sketch {
         self.cable_at(a, b);
     }
 
-    /// Cables two ports.
     pub(super) fn cable_at(&mut self, a: SketchPort, b: SketchPort) {
         for (place, port) in [a, b] {
             let index = self.index(place);

@@ -144,7 +144,6 @@ fn parse(family: &str, text: &str) -> Result<Topology, Fault> {
     })
 }
 
-/// One number.
 fn number<T: FromStr>(text: &str) -> Result<T, Fault> {
     text.parse().map_err(|_| match text {
         "" => "a number is missing".to_string(),

@@ -281,10 +281,10 @@ pub fn write(subnets: &Subnets, stem: &str, format: Format) -> Result<Vec<(Strin
     Ok(files)
 }
 
-/// The NodeGUIDs of each router, and of each that joins nothing, where the captures alone do not tell them.
+/// The NodeGUIDs of each router, and of each that joins nothing, where the captures alone do not show them.
 fn named(subnets: &Subnets) -> Vec<Vec<SingleQuoted<String>>> {
-    let told = Subnets::new(subnets.subnets().map(|(_, subnet)| subnet.clone()).collect());
-    if told.is_ok_and(|told| told.routers() == subnets.routers()) {
+    let found = Subnets::new(subnets.subnets().map(|(_, subnet)| subnet.clone()).collect());
+    if found.is_ok_and(|found| found.routers() == subnets.routers()) {
         return Vec::new();
     }
     let mut nodes: BTreeMap<Guid, BTreeSet<Guid>> = BTreeMap::new();

@@ -126,15 +126,15 @@ fn swap(input: &PlanInput, new: Half) -> Vec<Wave> {
     let mut records = vec![Write::SaHalf { half: new }];
     // P3.2, for switches too: MasterSMLID is where a port sends its traps.
     records.extend(fabric.lid_ports().filter_map(|port| manager_at(input, port, new)));
-    let told = |ports: &[PortId]| ports.iter().map(|&port| Write::ActiveHalf { port, half: new }).collect::<Vec<_>>();
+    let moves = |ports: &[PortId]| ports.iter().map(|&port| Write::ActiveHalf { port, half: new }).collect::<Vec<_>>();
     let all: Vec<PortId> = fabric.end_ports().collect();
     let moved = [Barrier::Acknowledged, Barrier::SourcesMoved];
     if !input.policy.arming.arms() {
-        records.extend(told(&all));
+        records.extend(moves(&all));
         return vec![wave(Phase::Swap, "", records, &moved)];
     }
     let held = |ports: Vec<PortId>, whose: &str| {
-        let writes = told(&ports);
+        let writes = moves(&ports);
         Held { ports, part: "sources", writes }.waves(Phase::Swap, whose)
     };
     let mut waves = vec![wave(Phase::Swap, "records", records, &[Barrier::Acknowledged])];

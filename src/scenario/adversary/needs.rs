@@ -129,8 +129,8 @@ impl<'a> Writes<'a> {
     /// A source sends on a half from the write that notifies it of this half to the write that notifies it of the
     /// other.
     pub fn add_half(&self, needs: &mut OccurrenceSides, port: PortId, wanted: Half) -> bool {
-        let told = self.halves.get(&port).into_iter().flatten();
-        told.fold(true, |possible, &(id, half)| {
+        let writes = self.halves.get(&port).into_iter().flatten();
+        writes.fold(true, |possible, &(id, half)| {
             let side = if half == wanted { Side::After } else { Side::Before };
             insert(needs, Occurrence::Land(id), side) && possible
         })

@@ -195,12 +195,11 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The process that opened a connection; 0 where the system does not tell.
+/// The process that opened a connection; 0 where the system does not report it.
 fn process(stream: &UnixStream) -> i32 {
     stream.peer_cred().ok().and_then(|peer| peer.pid()).unwrap_or_default()
 }
 
-/// One client.
 struct Connection {
     requests: mpsc::UnboundedSender<ControlRequest>,
     events: broadcast::Sender<ControlEvent>,

@@ -71,7 +71,7 @@ pub(super) struct LftCollector<'a> {
     begun: Vec<Option<(Lft, Span)>>,
     current: Option<Current>,
     /// By LID: the position of its last entry, plus one. A position before the current block belongs to another switch.
-    told: Vec<usize>,
+    places: Vec<usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -88,7 +88,7 @@ struct Current {
 
 impl<'a> LftCollector<'a> {
     pub fn new(fabric: &'a Fabric, source: SourceText<'a>) -> LftCollector<'a> {
-        LftCollector { fabric, source, begun: vec![None; fabric.node_count()], current: None, told: Vec::new() }
+        LftCollector { fabric, source, begun: vec![None; fabric.node_count()], current: None, places: Vec::new() }
     }
 
     /// Begins the block of a switch.
@@ -145,10 +145,10 @@ impl<'a> LftCollector<'a> {
         if lid.value == Lid(0) {
             return Ok(());
         }
-        if self.told.len() <= lid.value.index() {
-            self.told.resize(lid.value.index() + 1, 0);
+        if self.places.len() <= lid.value.index() {
+            self.places.resize(lid.value.index() + 1, 0);
         }
-        let before = std::mem::replace(&mut self.told[lid.value.index()], lid.at.start + 1);
+        let before = std::mem::replace(&mut self.places[lid.value.index()], lid.at.start + 1);
         if before > current.from {
             let first = Span { start: before - 1, end: before - 1 + (lid.at.end - lid.at.start) };
             let problem = format!("the entry for LID {} is given twice", lid.value);

@@ -59,8 +59,8 @@ fn read_line(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>) -> Result
     cursor.blanks();
     let port = decimal(&mut cursor, 255, "a port from 0 to 255")?;
     cursor.blanks();
-    let told = cursor.rest();
-    if !(told.is_empty() || told.starts_with('#') || told.starts_with(':')) {
+    let rest = cursor.rest();
+    if !(rest.is_empty() || rest.starts_with('#') || rest.starts_with(':')) {
         return Err(cursor.unexpected("`#` or `:` and the destination, or the end of the line"));
     }
     collector.entry(DumpEntry { lid, port: Some(port) })

@@ -65,9 +65,9 @@ fn node(fabric: &Fabric, guid: Guid) -> Option<NodeId> {
 /// Parses a GUID in hexadecimal, which must not be 0.
 fn guid(cursor: &mut Cursor<'_>) -> Result<Spanned<Guid>, ReadError> {
     let before = cursor.clone();
-    let told = cursor.guid()?;
-    let value = told.value.ok_or_else(|| before.unexpected("a GUID other than 0"))?;
-    Ok(Spanned { value, at: told.at })
+    let guid = cursor.guid()?;
+    let value = guid.value.ok_or_else(|| before.unexpected("a GUID other than 0"))?;
+    Ok(Spanned { value, at: guid.at })
 }
 
 /// `Channel Adapter 0x…, base LID …` or `Switch 0x…, …`: the head of a device's block in OpenSM's dumps by port GUID.
@@ -83,29 +83,29 @@ fn subject(
     fabric: &Fabric,
     ports: &PortGuids,
     source: SourceText<'_>,
-    told: Spanned<Guid>,
+    guid: Spanned<Guid>,
 ) -> Result<Subject, ReadError> {
-    let by_port = ports.get(told.value).map(|port| match fabric.node(fabric.port(port).node).is_switch() {
+    let by_port = ports.get(guid.value).map(|port| match fabric.node(fabric.port(port).node).is_switch() {
         true => Subject::Node(fabric.port(port).node),
         false => Subject::Port(port),
     });
-    by_port.or_else(|| node(fabric, told.value).map(Subject::Node)).ok_or_else(|| unknown(source, told))
+    by_port.or_else(|| node(fabric, guid.value).map(Subject::Node)).ok_or_else(|| unknown(source, guid))
 }
 
-fn unknown(source: SourceText<'_>, told: Spanned<Guid>) -> ReadError {
-    let problem = format!("the fabric has no device with GUID {}", told.value);
-    source.error(told.at, problem, "expected a GUID of the fabric: are both files of the same moment?")
+fn unknown(source: SourceText<'_>, guid: Spanned<Guid>) -> ReadError {
+    let problem = format!("the fabric has no device with GUID {}", guid.value);
+    source.error(guid.at, problem, "expected a GUID of the fabric: are both files of the same moment?")
 }
 
 /// Parses a LID in hexadecimal, 0 to 49151: dumps of whole tables begin with the reserved LID 0.
 fn hex_lid(cursor: &mut Cursor<'_>) -> Result<Spanned<Lid>, ReadError> {
     let expected = "a unicast LID from 0x0001 to 0xbfff";
     let before = cursor.clone();
-    let told = cursor.hex::<u16>(expected)?;
-    if told.value > Lid::MAX_UNICAST.0 {
+    let number = cursor.hex::<u16>(expected)?;
+    if number.value > Lid::MAX_UNICAST.0 {
         return Err(before.unexpected(expected));
     }
-    Ok(Spanned { value: Lid(told.value), at: told.at })
+    Ok(Spanned { value: Lid(number.value), at: number.at })
 }
 
 /// Parses a number in decimal, at most `most`; the tools pad it with zeros.

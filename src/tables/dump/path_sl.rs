@@ -104,13 +104,13 @@ impl<'a> Reader<'a> {
         if cursor.blanks() || cursor.rest().starts_with('#') {
             return Ok(());
         }
-        if let Some(told) = headline(&mut cursor)? {
-            self.settle(false, told)?;
-            let ports = match subject(self.fabric, &self.ports, self.source, told)? {
+        if let Some(guid) = headline(&mut cursor)? {
+            self.settle(false, guid)?;
+            let ports = match subject(self.fabric, &self.ports, self.source, guid)? {
                 Subject::Port(port) => vec![port],
                 Subject::Node(id) => self.fabric.ports_of(id).collect(),
             };
-            self.begin(told.value, &ports);
+            self.begin(guid.value, &ports);
             return Ok(());
         }
         if cursor.rest().contains(':') { self.entry(line, cursor) } else { self.row(line, cursor) }
@@ -118,18 +118,18 @@ impl<'a> Reader<'a> {
 
     /// A file names its sources in one form throughout: rows name a node, whose ports then share levels; headlines name
     /// a port.
-    fn settle(&mut self, packed: bool, told: Spanned<Guid>) -> Result<(), ReadError> {
+    fn settle(&mut self, packed: bool, guid: Spanned<Guid>) -> Result<(), ReadError> {
         if *self.packed.get_or_insert(packed) != packed {
             let label = "expected the form of the lines before: a GUID in each row, or rows under a headline";
-            return Err(self.source.error(told.at, "two ways to name sources in one file", label));
+            return Err(self.source.error(guid.at, "two ways to name sources in one file", label));
         }
         Ok(())
     }
 
     /// `0xGUID LID SL`, the LID in decimal.
     fn row(&mut self, line: SourceLine<'a>, mut cursor: Cursor<'a>) -> Result<(), ReadError> {
-        let told = guid(&mut cursor)?;
-        self.settle(true, told)?;
+        let guid = guid(&mut cursor)?;
+        self.settle(true, guid)?;
         cursor.blanks();
         let expected = "a unicast LID from 1 to 49151, in decimal";
         let before = cursor.clone();
@@ -140,9 +140,9 @@ impl<'a> Reader<'a> {
         cursor.blanks();
         let sl = service_level(&mut cursor)?;
         cursor.finish()?;
-        let id = node(self.fabric, told.value).ok_or_else(|| unknown(self.source, told))?;
+        let id = node(self.fabric, guid.value).ok_or_else(|| unknown(self.source, guid))?;
         let ports: Vec<PortId> = self.fabric.ports_of(id).collect();
-        let row = self.begin(told.value, &ports);
+        let row = self.begin(guid.value, &ports);
         self.set(line, row, lid, Some(sl))
     }
 
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
 }
 
 fn service_level(cursor: &mut Cursor<'_>) -> Result<u8, ReadError> {
-    decimal(cursor, 15, "a service level from 0 to 15").map(|told| told.value)
+    decimal(cursor, 15, "a service level from 0 to 15").map(|number| number.value)
 }
 
 /// Service levels of paths, given by `level` by source port and DLID (none if a source does not send there): a block

@@ -52,8 +52,8 @@ pub(super) fn path_sl_row(line: &[u8]) -> Option<(u64, u16, u8)> {
 pub(super) fn path_sl_entry(line: &[u8]) -> Option<(u16, u8)> {
     let (lid, rest) = lid(line)?;
     let (sl, rest) = decimal(rest.trim_ascii_start().strip_prefix(b":")?.trim_ascii_start())?;
-    let told = rest.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b' ' | b':' | b'\t'));
-    (told && sl < 16).then_some((unicast(lid.into())?, sl as u8))
+    let is_entry = rest.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b' ' | b':' | b'\t'));
+    (is_entry && sl < 16).then_some((unicast(lid.into())?, sl as u8))
 }
 
 fn unicast(lid: u32) -> Option<u16> {

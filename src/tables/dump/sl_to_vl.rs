@@ -84,8 +84,8 @@ impl<'a> Reader<'a> {
         if cursor.blanks() || cursor.rest().starts_with('#') {
             return Ok(());
         }
-        if let Some(told) = headline(&mut cursor)? {
-            self.current = Some(subject(self.fabric, &self.ports, self.source, told)?);
+        if let Some(guid) = headline(&mut cursor)? {
+            self.current = Some(subject(self.fabric, &self.ports, self.source, guid)?);
             return Ok(());
         }
         if cursor.rest().starts_with("0x") {
@@ -105,8 +105,8 @@ impl<'a> Reader<'a> {
 
     /// `0xGUID input output 0x01 0x23 …`: two lanes in each byte.
     fn packed(&mut self, line: SourceLine<'a>, mut cursor: Cursor<'a>) -> Result<(), ReadError> {
-        let told = guid(&mut cursor)?;
-        let id = node(self.fabric, told.value).ok_or_else(|| unknown(self.source, told))?;
+        let guid = guid(&mut cursor)?;
+        let id = node(self.fabric, guid.value).ok_or_else(|| unknown(self.source, guid))?;
         let [input, output] = ports(&mut cursor)?;
         let mut lanes = [0; 16];
         for pair in lanes.chunks_exact_mut(2) {
@@ -156,7 +156,7 @@ impl<'a> Reader<'a> {
 fn ports(cursor: &mut Cursor<'_>) -> Result<[u8; 2], ReadError> {
     let mut number = |expected| {
         cursor.blanks();
-        decimal(cursor, 254, expected).map(|told| told.value)
+        decimal(cursor, 254, expected).map(|number| number.value)
     };
     Ok([number("an input port from 0 to 254")?, number("an output port from 0 to 254")?])
 }

@@ -118,7 +118,6 @@ pub(super) struct IssmDevice(c_int);
 
 /// The result of a read.
 pub(super) enum UmadArrival {
-    /// A MAD.
     Mad(Datagram),
     /// A request of ours that the kernel gave up.
     GivenUp,
@@ -137,7 +136,6 @@ const SA_HEADERS: c_int = (MAD_SIZE - SA_DATA_SIZE) as c_int;
 struct Buffer([u8; BUFFER_SIZE]);
 
 impl Library {
-    /// Loads the library.
     pub(super) fn load() -> Result<Library, libloading::Error> {
         // SAFETY: loading runs the library's initialisers; libibumad has none of its own, and ibsim's preload, if
         // present, was loaded before us.
@@ -322,7 +320,6 @@ pub(super) struct Outgoing<'a> {
 }
 
 impl IssmDevice {
-    /// Opens it.
     pub(super) fn open(path: &str) -> io::Result<IssmDevice> {
         let path = CString::new(path)?;
         // SAFETY: the path ends in a zero; nothing is created, so no mode is read.

@@ -275,12 +275,12 @@ impl<'a> Joint<'a> {
     fn graph(&self, stages: &[Range<usize>]) -> Graph {
         // Collected first, because the edges are reported twice and couplings repeat.
         let couplings = self.couplings(stages);
-        Graph::new(self.base[self.sides.len()] as usize, |tell| {
+        Graph::new(self.base[self.sides.len()] as usize, |emit| {
             for ((side, stages), &base) in self.sides.iter().zip(stages).zip(&self.base) {
                 let edges = stages.clone().flat_map(|stage| side.edges(stage));
-                edges.for_each(|&(from, to)| tell(base + from, base + to));
+                edges.for_each(|&(from, to)| emit(base + from, base + to));
             }
-            couplings.iter().for_each(|coupling| tell(coupling.from, coupling.to));
+            couplings.iter().for_each(|coupling| emit(coupling.from, coupling.to));
         })
     }
 
@@ -298,13 +298,13 @@ impl<'a> Joint<'a> {
 
     /// Reports every level on which packets can come by a passage at some of these stages, with every level that they
     /// then get.
-    fn each_hand_over(&self, stages: &[Range<usize>], passage: &Passage, mut tell: impl FnMut(HandOver)) {
+    fn each_hand_over(&self, stages: &[Range<usize>], passage: &Passage, mut emit: impl FnMut(HandOver)) {
         let [enters, leaves] = [passage.inward, passage.outward].map(|at| stages[at.subnet.index()].clone());
         if passage.inward.subnet != passage.outward.subnet {
-            return self.hand_overs(passage, enters, leaves, &mut tell);
+            return self.hand_overs(passage, enters, leaves, &mut emit);
         }
         // A subnet is at one stage at a time, so the two ends of this passage never mix stages.
-        enters.for_each(|stage| self.hand_overs(passage, stage..stage + 1, stage..stage + 1, &mut tell));
+        enters.for_each(|stage| self.hand_overs(passage, stage..stage + 1, stage..stage + 1, &mut emit));
     }
 
     /// The same, with the stages of either end: any may meet any.
@@ -313,7 +313,7 @@ impl<'a> Joint<'a> {
         passage: &Passage,
         enters: Range<usize>,
         leaves: Range<usize>,
-        tell: &mut impl FnMut(HandOver),
+        emit: &mut impl FnMut(HandOver),
     ) {
         let [inward, outward] = [passage.inward, passage.outward].map(|at| (&self.sides[at.subnet.index()], at.port));
         let [from, to] = [passage.inward, passage.outward].map(|at| at.subnet);
@@ -323,7 +323,7 @@ impl<'a> Joint<'a> {
             // The traffic class is unknown here, so every level that the rule yields for some class is followed.
             for level in self.levels_after(Half::rank(arrival.sl) as u8, falls) {
                 for departure in outward.0.departures(leaves.clone(), outward.1, level) {
-                    tell(HandOver { arrival, departure });
+                    emit(HandOver { arrival, departure });
                 }
             }
         }
@@ -406,11 +406,11 @@ impl SearchSpace for Joint<'_> {
         self.passages.iter().map(|passage| [passage.inward, passage.outward].map(|at| at.subnet.index())).collect()
     }
 
-    fn each_coupling(&self, open: &[Range<usize>], passage: usize, mut tell: impl FnMut(u32, u32)) {
+    fn each_coupling(&self, open: &[Range<usize>], passage: usize, mut emit: impl FnMut(u32, u32)) {
         let Passage { inward, outward, .. } = self.passages[passage];
         self.each_hand_over(open, &self.passages[passage], |hand_over| {
             for (from, to) in hand_over.lanes() {
-                tell(self.lane(inward.subnet, from), self.lane(outward.subnet, to));
+                emit(self.lane(inward.subnet, from), self.lane(outward.subnet, to));
             }
         });
     }

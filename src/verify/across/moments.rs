@@ -29,7 +29,7 @@ pub(super) trait SearchSpace {
     fn passages(&self) -> Vec<[usize; 2]>;
 
     /// Reports the couplings of a passage, from lane to lane, that some of these stages cause; some more than once.
-    fn each_coupling(&self, open: &[Range<usize>], passage: usize, tell: impl FnMut(u32, u32));
+    fn each_coupling(&self, open: &[Range<usize>], passage: usize, emit: impl FnMut(u32, u32));
 }
 
 /// By side and stage: the ways through the subnet, from lane to lane.
@@ -133,7 +133,7 @@ impl<'a, F: SearchSpace> Search<'a, F> {
             let changing = self.field.every_stage().iter().filter(|stages| stages.len() > 1).count();
             return Err(AcrossRefusal::TooManyMoments { changing, searches: self.searches });
         }
-        let graph = Graph::new(region.lanes.len(), |tell| edges.iter().for_each(|&(from, to)| tell(from, to)));
+        let graph = Graph::new(region.lanes.len(), |emit| edges.iter().for_each(|&(from, to)| emit(from, to)));
         let lanes = |component: Vec<u32>| component.into_iter().map(|node| region.lanes[node as usize]).collect();
         Ok(graph.components().into_iter().map(|component| self.region(lanes(component))).collect())
     }
@@ -142,17 +142,17 @@ impl<'a, F: SearchSpace> Search<'a, F> {
     fn edges(&mut self, open: &[Range<usize>], region: &Region) -> Vec<(u32, u32)> {
         let rank = |lane: u32| region.lanes.binary_search(&lane).ok().map(|rank| rank as u32);
         let (mut found, mut visits) = (Vec::new(), 0);
-        let mut tell = |from, to| {
+        let mut emit = |from, to| {
             visits += 1;
             // Edges that leave the region are visited and dropped: no cycle of a component uses them. They count for
             // the budget, which bounds the work and not the result.
             found.extend(rank(from).zip(rank(to)));
         };
         for &side in &region.sides {
-            self.through[side][open[side].clone()].iter().flatten().for_each(|&(from, to)| tell(from, to));
+            self.through[side][open[side].clone()].iter().flatten().for_each(|&(from, to)| emit(from, to));
         }
         for &passage in &region.passages {
-            self.field.each_coupling(open, passage, &mut tell);
+            self.field.each_coupling(open, passage, &mut emit);
         }
         self.visits += visits;
         found.sort_unstable();
@@ -202,14 +202,14 @@ mod tests {
         }
 
         fn has_cycle(&self, moment: &[usize]) -> bool {
-            let graph = Graph::new(self.stages.len() * LANES as usize, |tell| {
+            let graph = Graph::new(self.stages.len() * LANES as usize, |emit| {
                 for (side, &stage) in moment.iter().enumerate() {
-                    self.through[side][stage].iter().for_each(|&(from, to)| tell(from, to));
+                    self.through[side][stage].iter().for_each(|&(from, to)| emit(from, to));
                 }
                 for &(from, to, leaves, enters) in &self.couplings {
                     let [left, entered] = self.ends((from, to));
                     if moment[left] == leaves && moment[entered] == enters {
-                        tell(from, to);
+                        emit(from, to);
                     }
                 }
             });
@@ -230,11 +230,11 @@ mod tests {
             self.couplings.iter().map(|&(from, to, ..)| self.ends((from, to))).collect()
         }
 
-        fn each_coupling(&self, open: &[Range<usize>], passage: usize, mut tell: impl FnMut(u32, u32)) {
+        fn each_coupling(&self, open: &[Range<usize>], passage: usize, mut emit: impl FnMut(u32, u32)) {
             let (from, to, leaves, enters) = self.couplings[passage];
             let [left, entered] = self.ends((from, to));
             if open[left].contains(&leaves) && open[entered].contains(&enters) {
-                tell(from, to);
+                emit(from, to);
             }
         }
     }

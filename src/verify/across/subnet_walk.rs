@@ -16,7 +16,6 @@ use crate::verify::walker::{ProofSink, Walker};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// A subnet, walked.
 pub(super) struct SubnetWalk<'a> {
     /// Its name.
     pub name: String,
@@ -169,7 +168,7 @@ impl<'a> SubnetWalk<'a> {
     /// A cycle of the subnet's own dependencies.
     pub fn through(&self, stage: usize) -> Result<Vec<(u32, u32)>, NodeCycle> {
         let edges = self.edges(stage);
-        let graph = Graph::new(self.lane_count(), |tell| edges.iter().for_each(|&(from, to)| tell(from, to)));
+        let graph = Graph::new(self.lane_count(), |emit| edges.iter().for_each(|&(from, to)| emit(from, to)));
         let order = graph.order()?;
         let (starts, ends) = self.ends(stage);
         let mut found = Vec::new();

@@ -19,6 +19,8 @@ impl Closure<'_> {
             lft.get(lid).unwrap_or(PortNum::NO_ROUTE).0
         };
         match &self.rewritten[moment] {
+            // Only these may differ from the moment before, whose new entries are the old ones of this. All others keep
+            // what was read, so a moment costs its writes and not the size of the fabric.
             Some(switches) => {
                 let mut is_steady = outputs.iter().all(|[old, new]| old == new);
                 outputs.iter_mut().for_each(|outputs| outputs[0] = outputs[1]);
@@ -45,6 +47,7 @@ impl Closure<'_> {
         rows: &mut Rows<'_>,
         outputs: &[[u8; 2]],
     ) -> Result<Option<bool>, CertificateFault> {
+        // Kinds of docs/CERTIFICATE.md: nothing, the LID's last list of switches again, a list of switches, channels.
         match rows.byte()? {
             0 => Ok(Some(false)),
             1 => self.choose(class, moment, outputs).map(|()| Some(true)),
@@ -57,7 +60,8 @@ impl Closure<'_> {
         }
     }
 
-    /// Adds the usual lanes of every output of the switches at which packets choose.
+    /// Adds the usual lanes of every output of the switches at which packets choose. The row names
+    /// switches only: their outputs come from the plan's own tables, so a certificate cannot omit one.
     fn choose(&self, class: &mut Class, moment: usize, outputs: &[[u8; 2]]) -> Result<(), CertificateFault> {
         let missing = || CertificateFault::Evidence(format!("LID {} has no row to be like", class.lid));
         let choosing = class.choosing.clone().ok_or_else(missing)?;
@@ -111,6 +115,7 @@ impl Closure<'_> {
 impl Class {
     fn add(&mut self, channel: usize, lanes: Packed) {
         let held = &mut self.lanes[channel];
+        // Where a row adds nothing, the steps may be those that were judged at the moment before.
         self.has_grown |= lanes & !*held != 0;
         if *held == 0 && lanes != 0 {
             self.touched.push(channel as u32);

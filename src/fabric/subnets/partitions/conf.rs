@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
             match flag.value {
                 text if GROUP_FLAGS.iter().any(|known| known.starts_with(text)) || "ipoib".starts_with(text) => {}
                 text if "defmember".starts_with(text) => match value.and_then(|value| membership(value.value)) {
-                    Some(told) => full = told,
+                    Some(value) => full = value,
                     None => self
                         .note(field.at, format!("`{}` is no `defmember`: OpenSM passes over it", field.value.trim())),
                 },
@@ -164,8 +164,8 @@ impl<'a> Reader<'a> {
     fn partition(&mut self, name: Spanned<&'a str>, key: Option<Spanned<&'a str>>) -> Result<usize, ReadError> {
         let by_number = key.is_none() && name.value.starts_with(|c: char| c.is_ascii_digit());
         let (name_text, key) = if by_number { ("", Some(name)) } else { (name.value, key) };
-        let told = key.map(|key| self.key(key)).transpose()?.filter(|key| key.0 != 0);
-        if let Some(key) = told {
+        let given = key.map(|key| self.key(key)).transpose()?.filter(|key| key.0 != 0);
+        if let Some(key) = given {
             return Ok(self.with_key(name_text, key, name.at));
         }
         if let Some(known) = self.by_name(name_text) {
@@ -180,15 +180,15 @@ impl<'a> Reader<'a> {
         Ok(self.add(name_text, PKey(next), true))
     }
 
-    fn key(&self, told: Spanned<&'a str>) -> Result<PKey, ReadError> {
+    fn key(&self, text: Spanned<&'a str>) -> Result<PKey, ReadError> {
         let expected = "expected a P_Key of 15 bits, such as 0x10";
-        match c_number(told.value) {
+        match c_number(text.value) {
             Some(number) if number <= 0xFFFF => Ok(PKey(number as u16 & !PKey::FULL)),
             Some(_) => {
-                let problem = format!("`{}` has more than 16 bits: OpenSM would take the lower ones", told.value);
-                Err(self.source.error(told.at, problem, expected))
+                let problem = format!("`{}` has more than 16 bits: OpenSM would take the lower ones", text.value);
+                Err(self.source.error(text.at, problem, expected))
             }
-            None => Err(self.source.error(told.at, format!("`{}` is no P_Key", told.value), expected)),
+            None => Err(self.source.error(text.at, format!("`{}` is no P_Key", text.value), expected)),
         }
     }
 

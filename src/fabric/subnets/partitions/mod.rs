@@ -105,7 +105,7 @@ impl Partitions {
         known.sort_unstable();
         let stranger = |rule: &Rule| match rule.who {
             Who::Port(guid) if known.binary_search(&guid).is_err() => {
-                let text = format!("no port of the capture has GUID {guid}: nobody becomes a member by this");
+                let text = format!("no port of the capture has GUID {guid}: this line adds no member");
                 Some(ReadNotice { line: rule.line, text })
             }
             _ => None,
@@ -149,7 +149,7 @@ impl Partitions {
             let ports = fabric.end_ports().filter(|&port| fabric.node(fabric.port(port).node).kind == kind);
             ports.filter(|port| tables[port.index()].contains(&key)).count()
         };
-        let told = |partition: &Partition| {
+        let membership = |partition: &Partition| {
             let (full, limited) = (PKey(partition.key.0 | PKey::FULL), partition.key);
             Membership {
                 name: partition.name.clone(),
@@ -160,7 +160,7 @@ impl Partitions {
                 limited_routers: count(limited, NodeKind::Router),
             }
         };
-        self.list.iter().map(told).collect()
+        self.list.iter().map(membership).collect()
     }
 }
 

@@ -173,8 +173,11 @@ pub enum ChangeError {
         /// Why the repair does not.
         repair: Box<ChangeError>,
         /// Why the re-route does not.
-        whole: String,
+        whole: Box<ChangeError>,
     },
+    /// A plan that is proved, but for answers of the SM.
+    #[error("the SM's answers to base LIDs would not be proved")]
+    AnswersUnproved,
     /// Opening service levels alone does not give all rows a way.
     #[error("some rows (switch and LID) lead nowhere, and are to be given ways first")]
     Incomplete,
@@ -250,6 +253,25 @@ impl ChangeError {
             Scheme::Ordered,
             Scheme::Double
         )
+    }
+
+    /// Each refusal of the prover that the error consists of, with what was refused, and the plan if there is one.
+    pub fn refusals(&self) -> Vec<(String, Option<&Plan>, &Refusal)> {
+        match self {
+            ChangeError::Old(refusal) => vec![("the routing in force".to_string(), None, refusal)],
+            ChangeError::New(refusal) => vec![("the new routing".to_string(), None, refusal)],
+            ChangeError::Refused { plan, refusal } => {
+                vec![(format!("scheme {}", plan.scheme()), Some(plan), refusal)]
+            }
+            ChangeError::NeitherInPlace { repair, whole } => {
+                let named = |(_, plan, refusal)| (format!("scheme {}, {ONE_WAVE}", Scheme::Ordered), plan, refusal);
+                repair.refusals().into_iter().chain(whole.refusals().into_iter().map(named)).collect()
+            }
+            ChangeError::NoScheme { ordered, double } => {
+                [ordered, double].into_iter().flat_map(|error| error.refusals()).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn objected((plan, objection): (Plan, Objection)) -> ChangeError {
@@ -519,14 +541,14 @@ impl<'a> Groundwork<'a> {
         let steps = vec![TableStep { lfts: reroute.clone(), aged_before: false }];
         let whole = match self.plan_of(Scheme::Ordered, RepairSteps { steps, ..RepairSteps::default() }, reroute) {
             Ok(whole) => whole,
-            Err(why) => return Err(Box::new(nor_whole(repaired, why.to_string()))),
+            Err(why) => return Err(Box::new(nor_whole(repaired, why))),
         };
         let whole = self.change_of(whole).noted(REPAIR, &why_not);
         let why = match self.vetted(noting(whole), refused) {
             Ok(prepared) if prepared.plan.plan().proves_answers() => return Ok(prepared),
             // A repair never rests on that.
-            Ok(_) => "the SM's answers to base LIDs would not be proved".to_string(),
-            Err(why) => why.to_string(),
+            Ok(_) => ChangeError::AnswersUnproved,
+            Err(why) => why,
         };
         Err(Box::new(nor_whole(repaired, why)))
     }
@@ -631,10 +653,10 @@ impl<'a> Groundwork<'a> {
 }
 
 /// A repair, or why there is none, beside a re-route in one wave that does not do either.
-fn nor_whole(repaired: Result<PlannedChange, ChangeError>, whole: String) -> Result<PlannedChange, ChangeError> {
+fn nor_whole(repaired: Result<PlannedChange, ChangeError>, whole: ChangeError) -> Result<PlannedChange, ChangeError> {
     match repaired {
-        Ok(change) => Ok(change.noted(ONE_WAVE, &whole)),
-        Err(repair) => Err(ChangeError::NeitherInPlace { repair: Box::new(repair), whole }),
+        Ok(change) => Ok(change.noted(ONE_WAVE, &whole.to_string())),
+        Err(repair) => Err(ChangeError::NeitherInPlace { repair: Box::new(repair), whole: Box::new(whole) }),
     }
 }
 

@@ -168,6 +168,37 @@ fn what_cannot_be_planned_has_a_page() {
     assert!(String::from_utf8_lossy(&output.stderr).contains(why), "the screen says the same");
 }
 
+/// What refuses each way is drawn under the name of its scheme, with who waits where and why.
+#[test]
+fn what_no_scheme_makes_has_its_circles_drawn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let without = |fabric: &str, switch: &str| {
+        let asked = ["plan", fabric, "--remove-switch", switch, "--lmc", "0", "--allow-cut-off"];
+        let (text, json) = page(&asked, folder.path());
+        assert_eq!(word(&text), "not planned");
+        let attempt = json["attempts"][0].clone();
+        assert_eq!(attempt["what"], "scheme ordered, the full re-route in one wave");
+        let (_, drawn) =
+            text.split_once("<h3>Refused: scheme ordered, the full re-route in one wave</h3>").expect("it");
+        (drawn.to_string(), attempt["evidence"].clone())
+    };
+    let (drawn, cycle) = without("topologies/torus-4x4.ibnetdiscover", "switch-0-0");
+    let dependencies = cycle["dependencies"].as_array().expect("a cycle");
+    assert!(dependencies.len() >= 3);
+    for own in dependencies {
+        let lane = |lane: &Value| format!("port {} VL {}", lane["port"], lane["vl"]);
+        let name = own["switch"]["name"].as_str().expect("a name");
+        let (input, output) = (lane(&own["input"]), lane(&own["output"]));
+        let told = format!("{name} {input} → {output}, to LID {}, SL {}", own["lid"], own["sl"]);
+        assert!(drawn.contains(&told), "{told}: {drawn}");
+    }
+    let (drawn, ring) = without("topologies/seed-16.ibnetdiscover", "switch-3");
+    let hops = ring["hops"].as_array().expect("a loop");
+    let name = format!("Packets to LID {} can go round in wave rewrite</b>", ring["lid"]);
+    assert!(drawn.contains(&name), "{name}: {drawn}");
+    assert_eq!(drawn.matches("<rect").count(), hops.len());
+}
+
 #[test]
 fn no_line_breaks_within_a_number_of_writes() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,5 +1,6 @@
 //! Why a change cannot be made, in words for people.
 
+use super::ONE_WAVE;
 use crate::ids::Lid;
 use crate::lid::TooFewLids;
 use crate::plan::{CyclicDrain, Plan, PlanError, Scheme};
@@ -73,8 +74,11 @@ pub enum ChangeError {
         /// Why the repair does not.
         repair: Box<ChangeError>,
         /// Why the re-route does not.
-        whole: String,
+        whole: Box<ChangeError>,
     },
+    /// A plan that is proved, but for answers of the SM.
+    #[error("the SM's answers to base LIDs would not be proved")]
+    AnswersUnproved,
     /// Opening service levels alone does not give all rows a way.
     #[error("some rows (switch and LID) lead nowhere, and are to be given ways first")]
     Incomplete,
@@ -150,6 +154,25 @@ impl ChangeError {
             Scheme::Ordered,
             Scheme::Double
         )
+    }
+
+    /// Each refusal of the prover that the error consists of, with what was refused, and the plan if there is one.
+    pub fn refusals(&self) -> Vec<(String, Option<&Plan>, &Refusal)> {
+        match self {
+            ChangeError::Old(refusal) => vec![("the routing in force".to_string(), None, refusal)],
+            ChangeError::New(refusal) => vec![("the new routing".to_string(), None, refusal)],
+            ChangeError::Refused { plan, refusal } => {
+                vec![(format!("scheme {}", plan.scheme()), Some(plan), refusal)]
+            }
+            ChangeError::NeitherInPlace { repair, whole } => {
+                let named = |(_, plan, refusal)| (format!("scheme {}, {ONE_WAVE}", Scheme::Ordered), plan, refusal);
+                repair.refusals().into_iter().chain(whole.refusals().into_iter().map(named)).collect()
+            }
+            ChangeError::NoScheme { ordered, double } => {
+                [ordered, double].into_iter().flat_map(|error| error.refusals()).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     pub(super) fn objected((plan, objection): (Plan, Objection)) -> ChangeError {

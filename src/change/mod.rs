@@ -367,14 +367,14 @@ impl<'a> Groundwork<'a> {
         let steps = vec![TableStep { lfts: reroute.clone(), aged_before: false }];
         let whole = match self.plan_of(Scheme::Ordered, RepairSteps { steps, ..RepairSteps::default() }, reroute) {
             Ok(whole) => whole,
-            Err(why) => return Err(Box::new(nor_whole(repaired, why.to_string()))),
+            Err(why) => return Err(Box::new(nor_whole(repaired, why))),
         };
         let whole = self.change_of(whole).noted(REPAIR, &why_not);
         let why = match self.vetted(noting(whole), refused) {
             Ok(prepared) if prepared.plan.plan().proves_answers() => return Ok(prepared),
             // A repair never rests on that.
-            Ok(_) => "the SM's answers to base LIDs would not be proved".to_string(),
-            Err(why) => why.to_string(),
+            Ok(_) => ChangeError::AnswersUnproved,
+            Err(why) => why,
         };
         Err(Box::new(nor_whole(repaired, why)))
     }
@@ -479,10 +479,10 @@ impl<'a> Groundwork<'a> {
 }
 
 /// A repair, or why there is none, beside a re-route in one wave that does not do either.
-fn nor_whole(repaired: Result<PlannedChange, ChangeError>, whole: String) -> Result<PlannedChange, ChangeError> {
+fn nor_whole(repaired: Result<PlannedChange, ChangeError>, whole: ChangeError) -> Result<PlannedChange, ChangeError> {
     match repaired {
-        Ok(change) => Ok(change.noted(ONE_WAVE, &whole)),
-        Err(repair) => Err(ChangeError::NeitherInPlace { repair: Box::new(repair), whole }),
+        Ok(change) => Ok(change.noted(ONE_WAVE, &whole.to_string())),
+        Err(repair) => Err(ChangeError::NeitherInPlace { repair: Box::new(repair), whole: Box::new(whole) }),
     }
 }
 

@@ -11,7 +11,7 @@ use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
-use reconfig::sm::control::{ControlClient, ControlEvent, ControlOrder, EventKind, Reply, Status};
+use reconfig::sm::control::{ChangeStanding, ControlClient, ControlEvent, ControlOrder, EventKind, Reply, Status};
 use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, channel};
@@ -88,8 +88,11 @@ fn follow(
     let mut looked = Instant::now();
     let mut source = Some(source);
     loop {
-        source.iter().flat_map(|source| source.events.try_iter()).for_each(|event| seen.hear(event));
-        if looked.elapsed() >= every {
+        let heard: Vec<ControlEvent> = source.iter().flat_map(|source| source.events.try_iter()).collect();
+        // Of which change a state is, and what it waits for, the status tells.
+        let is_new = heard.iter().any(|event| matches!(event.what, EventKind::State { .. }));
+        heard.into_iter().for_each(|event| seen.hear(event));
+        if is_new || looked.elapsed() >= every {
             source = source.or_else(|| Source::open(socket).ok());
             match source.as_mut().map(Source::status) {
                 Some(Ok(status)) => seen.sees(status),
@@ -275,21 +278,36 @@ impl Watched {
         format!("{sentence} {beside}").trim_end().to_string()
     }
 
-    /// The states of the change under way.
-    fn course(&self) -> Option<Line<'static>> {
+    /// The states of the change under way, and the barriers of its wave.
+    fn course(&self) -> Vec<Line<'static>> {
         let state = self.state.as_deref().unwrap_or(&self.status.state);
-        let (course, at) = report::change_course(state, None).filter(|_| !self.gone)?;
-        let spans = course.iter().enumerate().flat_map(|(rank, own)| {
-            let style = match rank.cmp(&at) {
-                std::cmp::Ordering::Less => Style::new().fg(Color::Green),
-                std::cmp::Ordering::Equal => Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD),
-                std::cmp::Ordering::Greater => Style::new().add_modifier(Modifier::DIM),
-            };
-            let arrow = if rank == 0 { "" } else { " → " };
-            [Span::raw(arrow), Span::styled((*own).to_string(), style)]
-        });
-        Some(Line::from(spans.collect::<Vec<_>>()))
+        let Some(standing) = self.status.change.as_ref().filter(|_| !self.gone) else { return Vec::new() };
+        let mut lines = Vec::new();
+        if let Some(at) = standing.states.iter().position(|own| own == state) {
+            lines.push(steps(&standing.states, at, " → "));
+        }
+        // What was heard since may be of another wave.
+        if state == self.status.state {
+            let ChangeStanding { wave, waves, name, barriers, passed, .. } = standing;
+            let mut line = Line::from(format!("wave {wave} of {waves}, {name}: "));
+            line.extend(steps(barriers, *passed, " → "));
+            lines.push(line);
+        }
+        lines
     }
+}
+
+/// Steps of which those before `at` are over.
+fn steps(names: &[String], at: usize, arrow: &'static str) -> Line<'static> {
+    let spans = names.iter().enumerate().flat_map(|(rank, own)| {
+        let style = match rank.cmp(&at) {
+            std::cmp::Ordering::Less => Style::new().fg(Color::Green),
+            std::cmp::Ordering::Equal => Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD),
+            std::cmp::Ordering::Greater => Style::new().add_modifier(Modifier::DIM),
+        };
+        [Span::raw(if rank == 0 { "" } else { arrow }), Span::styled(own.clone(), style)]
+    });
+    Line::from(spans.collect::<Vec<_>>())
 }
 
 /// A text whose lines are no longer than `width`: what does not fit goes on below, under the column of values if the
@@ -411,21 +429,54 @@ mod tests {
             assert!(quiet.contains(part), "{part}:\n{quiet}");
         }
         seen.hear(ControlEvent::at(7_000_000_000, EventKind::State { state: "draining".to_string() }));
+        assert!(!screen(&mut seen).contains("→"), "of which change it is, nobody has told yet");
         seen.status.held = Some("drained".to_string());
+        let states = ["splitting", "flushing", "installing", "swapping", "moving", "draining", "restoring"];
+        seen.status.change = Some(standing(&states, "drain", &["drained on VLs 0, 1"]));
         let draining = screen(&mut seen);
         assert!(draining.contains("swapping → moving → draining → restoring"), "{draining}");
         assert!(draining.contains("7.000 s  state: draining"), "{draining}");
         assert!(draining.contains(" CHANGING   A change is under way: draining. It is held at barrier “drained”"));
+        assert!(!draining.contains("drained on VLs"), "the status is of the state before");
+        seen.status.state = "draining".to_string();
+        assert!(screen(&mut seen).contains("│wave 2 of 3, drain: drained on VLs 0, 1 "));
         seen.status.held = None;
         seen.hear(ControlEvent::at(8_000_000_000, EventKind::State { state: "rewriting".to_string() }));
-        assert!(screen(&mut seen).contains("│rewriting "));
+        assert!(!screen(&mut seen).contains("→"), "it is no state of this change");
         (seen.status.subnet_up, seen.status.half) = (false, None);
         seen.hear(ControlEvent::at(9_000_000_000, EventKind::Warning { text: "a port is silent".to_string() }));
         let last = screen(&mut seen);
         assert!(last.contains(" NOT UP ") && last.find("a port is silent") < last.find("state: rewriting"), "{last}");
     }
 
-    /// A planned removal spends most of its time in a state that is on no course.
+    /// A planned removal spends most of its time vacating.
+    #[test]
+    fn what_is_vacated_is_shown_by_its_states_and_barriers_too() {
+        let mut seen = Watched::of(serde_json::from_str(STATUS).unwrap());
+        seen.status.state = "vacating".to_string();
+        seen.status.change = Some(standing(&["rewriting", "vacating"], "rewrite", &["acknowledged", "vacated"]));
+        let shown = screen(&mut seen);
+        for line in ["│rewriting → vacating ", "│wave 2 of 3, rewrite: acknowledged → vacated "] {
+            assert!(shown.contains(line), "{line}:\n{shown}");
+        }
+        seen.is_gone();
+        assert!(!screen(&mut seen).contains("→"));
+    }
+
+    /// A change in the second of three waves, of which one barrier is passed.
+    fn standing(states: &[&str], name: &str, barriers: &[&str]) -> ChangeStanding {
+        let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        ChangeStanding {
+            scheme: "ordered".to_string(),
+            states: owned(states),
+            wave: 2,
+            waves: 3,
+            name: name.to_string(),
+            barriers: owned(barriers),
+            passed: 1,
+        }
+    }
+
     #[test]
     fn every_state_of_a_change_is_a_change_under_way() {
         for (state, word, said) in [

@@ -77,6 +77,19 @@ impl ChangeProgress {
         self.deferred
     }
 
+    /// The names of the states that the change goes through where nothing fails, each where it is entered first.
+    pub fn course(&self) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        let mut state = ChangeProgress::begin(self.plan.clone(), self.asked).0;
+        while let Some(progress) = state.progress() {
+            if !names.contains(&state.name()) {
+                names.push(state.name());
+            }
+            state = progress.clone().pass().0;
+        }
+        names
+    }
+
     /// Returns whether the change can be undone before its swap. Only the Double Scheme allows it: no packet meets an
     /// entry of the new routing before the swap (P2.2), and only there has `vet` judged the ways back (W.6).
     pub(super) fn reversible(&self) -> bool {

@@ -5,7 +5,7 @@ use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
 use reconfig::driver::ForeseenCount;
 use reconfig::machine::ChangeProgress;
-use reconfig::plan::{LanePartition, Plan, Scheme};
+use reconfig::plan::LanePartition;
 use reconfig::sm::control::{
     ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, NamedNode, OwnPort, PolicyStatus, Status,
     SweepStatus,
@@ -144,27 +144,6 @@ fn takes_over(status: &Status) -> Option<String> {
     (!status.subnet_up && status.half.is_some()).then(|| match is_under_way(&status.state) {
         true => format!("going on with a change of an earlier manager ({})", status.state),
         false => "and its tables are being completed".to_string(),
-    })
-}
-
-/// States of a change in their order, by scheme: `state-machines/change.yaml`.
-const BY_DOUBLE: [&str; 7] = ["splitting", "flushing", "installing", "swapping", "moving", "draining", "restoring"];
-const BY_ENTRIES: [&str; 1] = ["rewriting"];
-
-/// The states of the change that is in this state, and the rank of the state among them; none between changes, and in
-/// states off the common course. Without the plan nobody can say which change ends with vacating.
-pub fn change_course(state: &str, plan: Option<&Plan>) -> Option<(Vec<&'static str>, usize)> {
-    let courses = match plan.map(Plan::scheme) {
-        Some(Scheme::Double) => vec![&BY_DOUBLE[..]],
-        Some(_) => vec![&BY_ENTRIES[..]],
-        None => vec![&BY_DOUBLE[..], &BY_ENTRIES[..]],
-    };
-    let vacates = |plan: &Plan| plan.waves().iter().any(|wave| wave.vacating_rounds().is_some());
-    let last = plan.is_some_and(vacates).then_some("vacating");
-    courses.into_iter().find_map(|course| {
-        let course: Vec<&'static str> = course.iter().copied().chain(last).collect();
-        let at = course.iter().position(|own| *own == state)?;
-        Some((course, at))
     })
 }
 

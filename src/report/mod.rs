@@ -33,8 +33,8 @@ pub use campaign::campaign;
 pub use compare::comparison;
 pub use lids::{LidCount, LidReport, PortNeed, lids};
 pub use manager::{
-    change_beside, change_course, change_done, change_sentence, is_under_way, manager_event, manager_facts,
-    manager_line, manager_status,
+    change_beside, change_done, change_sentence, is_under_way, manager_event, manager_facts, manager_line,
+    manager_status,
 };
 pub use page::{
     LivePage, Origin, audit_page, live_files, plan_page, reproduction_page, route_page, simulation_page, what_if_page,

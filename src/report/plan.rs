@@ -203,6 +203,9 @@ pub struct PlanReport {
     pub plan: Option<PlanFacts>,
     pub proof: Option<ProofStatistics>,
     pub refusal: Option<Refused>,
+    /// What was refused where several ways were tried, and none of them does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attempts: Vec<Refused>,
     /// End ports that the change cuts off; those of nodes that the fabric after lacks leave with them.
     pub cut_off: Vec<CutOffPort>,
     /// Whether end ports are meant to be cut off.
@@ -229,6 +232,8 @@ pub struct PlanReport {
 /// A refusal: in words, and the evidence.
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct Refused {
+    /// What was refused: a scheme or a part of one, or a routing.
+    pub what: String,
     pub text: String,
     pub evidence: Refusal,
     /// By dependency of a cycle, the way of a packet that causes it.
@@ -250,6 +255,7 @@ impl PlanReport {
             plan: None,
             proof: None,
             refusal: None,
+            attempts: Vec::new(),
             cut_off: Vec::new(),
             cut_off_meant: false,
             devices: None,
@@ -289,17 +295,11 @@ impl PlanReport {
         engine: &'static str,
         rate: SmpRate,
     ) -> Option<PlanReport> {
-        let (plan, refusal, witnesses) = match error {
-            ChangeError::Old(refusal) | ChangeError::New(refusal) => (None, refusal, Vec::new()),
-            ChangeError::Refused { plan, refusal } => {
-                (Some(PlanFacts::of(plan, rate)), refusal, Refused::of(plan, refusal).witnesses)
-            }
-            // What stood against scheme `ordered` is in the text.
-            ChangeError::NoScheme { double, .. } => {
-                let double = PlanReport::refused(double, departure, engine, rate)?;
-                let refusal = double.refusal.map(|refused| Refused { text: error.in_lines(), ..refused });
-                return Some(PlanReport { refusal, ..double });
-            }
+        // What stood against scheme `ordered` is in the text, and among the attempts.
+        let judged = if let ChangeError::NoScheme { double, .. } = error { double } else { error };
+        let plan = match judged {
+            ChangeError::Old(_) | ChangeError::New(_) => None,
+            ChangeError::Refused { plan, .. } => Some(plan),
             ChangeError::SmLeaves { .. }
             | ChangeError::LostAndGained { .. }
             | ChangeError::NarrowNewcomer { .. }
@@ -307,22 +307,26 @@ impl PlanReport {
             | ChangeError::Lids(_)
             | ChangeError::Repair(_)
             | ChangeError::Incomplete
+            | ChangeError::AnswersUnproved
             | ChangeError::Unrepaired { .. }
             | ChangeError::NeitherInPlace { .. }
             | ChangeError::Plan(_)
             | ChangeError::Unaskable { .. }
             | ChangeError::Uncounted { .. }
+            | ChangeError::NoScheme { .. }
             | ChangeError::Objected { .. } => return None,
         };
-        let cut_off = match error {
-            ChangeError::Refused { plan, .. } => cut_off_by(plan, |_| false),
-            _ => Vec::new(),
-        };
+        let mut attempts = Refused::all_of(error);
+        let last = attempts.last()?.clone();
+        if attempts.len() == 1 {
+            attempts.clear();
+        }
         Some(PlanReport {
             outcome: "refused",
-            plan,
-            cut_off,
-            refusal: Some(Refused { text: error.to_string(), evidence: refusal.clone(), witnesses }),
+            plan: plan.map(|plan| PlanFacts::of(plan, rate)),
+            cut_off: plan.map_or_else(Vec::new, |plan| cut_off_by(plan, |_| false)),
+            refusal: Some(Refused { text: error.in_lines(), ..last }),
+            attempts,
             ..PlanReport::nothing_to_change(departure, engine)
         })
     }
@@ -332,6 +336,7 @@ impl PlanReport {
         PlanReport {
             outcome: "not-planned",
             unplanned: Some(error.in_lines()),
+            attempts: Refused::all_of(error),
             ..PlanReport::nothing_to_change(departure, engine)
         }
     }
@@ -360,14 +365,23 @@ fn cut_off_by(plan: &Plan, leaves: impl Fn(Guid) -> bool) -> Vec<CutOffPort> {
 }
 
 impl Refused {
-    /// The refusal of a plan, with the ways of packets into its cycle. The prover found it in this plan, so each has
-    /// one.
+    /// The refusal of a plan.
     pub fn of(plan: &Plan, refusal: &Refusal) -> Refused {
-        let witnesses = match refusal {
-            Refusal::Deadlock(cycle) => verify::witness(plan, cycle).unwrap_or_default(),
+        Refused::named(format!("scheme {}", plan.scheme()), Some(plan), refusal)
+    }
+
+    /// Every refusal that an error consists of.
+    fn all_of(error: &ChangeError) -> Vec<Refused> {
+        error.refusals().into_iter().map(|(what, plan, refusal)| Refused::named(what, plan, refusal)).collect()
+    }
+
+    /// With the ways of packets into the cycle of a plan. The prover found it in this plan, so each has one.
+    fn named(what: String, plan: Option<&Plan>, refusal: &Refusal) -> Refused {
+        let witnesses = match (plan, refusal) {
+            (Some(plan), Refusal::Deadlock(cycle)) => verify::witness(plan, cycle).unwrap_or_default(),
             _ => Vec::new(),
         };
-        Refused { text: refusal.to_string(), evidence: refusal.clone(), witnesses }
+        Refused { what, text: refusal.to_string(), evidence: refusal.clone(), witnesses }
     }
 }
 

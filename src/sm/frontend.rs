@@ -8,9 +8,9 @@
 
 use super::bring_up::SubnetArrival;
 use super::control::{
-    Answers, ChangeDone, ChangeOutcome, ChannelStatus, ControlEvent, ControlOrder, ControlRequest, EventKind,
-    FabricStatus, Fault, LidStatus, NamedNode, OwnPort, PolicyStatus, Reply, STATUS_SCHEMA, SmpStatus, Status,
-    SweepStatus,
+    Answers, ChangeDone, ChangeOutcome, ChangeStanding, ChannelStatus, ControlEvent, ControlOrder, ControlRequest,
+    EventKind, FabricStatus, Fault, LidStatus, NamedNode, OwnPort, PolicyStatus, Reply, STATUS_SCHEMA, SmpStatus,
+    Status, SweepStatus,
 };
 use super::element::SubnetElement;
 use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SharedMailbox, SubnetView};
@@ -494,6 +494,8 @@ impl Frontend {
         let SubnetView { running, smps, light_sweep_ns, aside, foreseen, degraded, closed_ends, instead, .. } =
             self.mailbox.borrow().view.clone();
         let running = running.as_deref();
+        let held = self.mailbox.borrow().held().map(str::to_string);
+        let progress = self.mailbox.borrow().view.trail.progress();
         let History { role, arrival, routed_by, change_state, sweeps, last_heavy_ns, traps, changes, .. } =
             &self.history;
         Status {
@@ -503,7 +505,8 @@ impl Frontend {
             role: role.to_string(),
             port: self.fixed.port.clone(),
             state: change_state.to_string(),
-            held: self.mailbox.borrow().held().map(str::to_string),
+            change: progress.as_ref().map(|progress| ChangeStanding::of(progress, held.is_some())),
+            held,
             // While what an earlier manager left is brought to its end, the subnet is known and served, and not yet up.
             subnet_up: running.is_some() && arrival.is_some(),
             arrival: arrival.as_ref().map(|arrival| arrival.name().to_string()),

@@ -365,6 +365,26 @@ fn obey(command: &Command, new: Half) -> Event {
 }
 
 #[test]
+fn a_change_goes_through_the_states_that_it_names() {
+    let (mut named, mut vacate) = (BTreeMap::new(), 0);
+    for (name, plan) in plans() {
+        let half = plan.plan().new_half();
+        let (mut state, mut commands) = step(State::new(), Event::Begin(plan));
+        let mut entered: Vec<&str> = Vec::new();
+        while let Some(progress) = state.progress() {
+            if !entered.contains(&state.name()) {
+                entered.push(state.name());
+            }
+            assert_eq!(named.entry(name).or_insert_with(|| progress.course()), &progress.course(), "{name}");
+            (state, commands) = step(state.clone(), obey(&commands[0], half));
+        }
+        assert_eq!(named.remove(name).unwrap_or_default(), entered, "{name}");
+        vacate += usize::from(entered.contains(&"vacating"));
+    }
+    assert!(vacate > 1, "{vacate} plans vacate something");
+}
+
+#[test]
 fn a_driver_waits_for_each_barrier_and_ends_with_the_last() {
     let (tell, events) = unbounded_channel();
     let (world, mut commands) = unbounded_channel();

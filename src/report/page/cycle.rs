@@ -6,22 +6,24 @@ use maud::{Markup, html};
 use reconfig::audit::AuditedDependency;
 use reconfig::ids::{Lid, Sl};
 use reconfig::scenario::StuckReport;
-use reconfig::verify::{Cycle, Dependency, EntryAge, NamedDevice, PortLane};
-use std::f64::consts::TAU;
+use reconfig::verify::{ClassLoop, Cycle, Dependency, EntryAge, LoopHop, PortLane};
 
-/// Width and height of the drawing and of its boxes, in CSS pixels.
-const WIDTH: f64 = 760.0;
-const BOX: (f64, f64) = (176.0, 40.0);
+/// Width of the drawing, width and height of its boxes, in CSS pixels.
+const WIDTH: f64 = 376.0;
+const BOX: (f64, f64) = (172.0, 54.0);
+/// From one box to the one below.
+const ROW: f64 = 88.0;
 /// The most lanes that are drawn: longer circles are told in the table alone.
 const MOST: usize = 24;
 
-/// A lane in a circle.
-#[derive(Clone)]
+/// A lane in a circle, or a switch.
 struct WaitingPlace {
     /// The switch, or the port of one.
     name: String,
     /// Where in it, and who.
     detail: String,
+    /// Which packets wait, or go on, and by what.
+    why: String,
 }
 
 /// Packets that are stuck.
@@ -29,21 +31,30 @@ pub(super) fn stuck(cycle: &[StuckReport], id: &str) -> Markup {
     let place = |own: &StuckReport| WaitingPlace {
         name: format!("{} VL {}", own.input, own.input_vl),
         detail: format!("waits for {} VL {}", own.output, own.output_vl),
+        why: format!("to LID {}, SL {}", own.dlid, own.sl),
     };
-    ring(&cycle.iter().map(place).collect::<Vec<_>>(), "Packets that wait for each other", id)
+    ring(&cycle.iter().map(place).collect::<Vec<_>>(), "Packets that wait for each other", WAITS, id)
+}
+
+/// The switches that a refusal says send one class round.
+pub(super) fn looped(own: &ClassLoop, id: &str) -> Markup {
+    let place = |hop: &LoopHop| WaitingPlace {
+        name: hop.switch.name.clone(),
+        detail: format!("out of port {}", hop.port),
+        why: hop.entry.to_string(),
+    };
+    let name = format!("Packets to LID {} can go round{}", own.lid, in_wave(&own.wave));
+    ring(&own.hops.iter().map(place).collect::<Vec<_>>(), &name, "sends them to", id)
 }
 
 /// The circle that a refusal names.
 pub(super) fn refused(cycle: &Cycle, id: &str) -> Markup {
-    let wave = cycle.wave.to_string();
-    let name = match wave.as_str() {
-        "steady" => "Lanes that can wait for each other".to_string(),
-        wave => format!("Lanes that can wait for each other in wave {wave}"),
-    };
+    let name = format!("Lanes that can wait for each other{}", in_wave(&cycle.wave));
     let link = |own: &Dependency| {
         let follows = changed([("", own.entry), ("SL-to-VL", own.mapping)]).chain(own.latched_in_words());
         CycleLink {
-            place: at(&own.switch, own.input, own.output),
+            switch: own.switch.name.clone(),
+            waits: waits(own.input, own.output),
             lid: own.lid,
             sl: own.sl,
             follows: follows.collect(),
@@ -57,7 +68,8 @@ pub(super) fn audited(cycle: &[AuditedDependency], id: &str) -> Markup {
     let link = |own: &AuditedDependency| {
         let follows = changed([("", own.entry), ("SL-to-VL", own.mapping), ("path", own.path)]);
         CycleLink {
-            place: at(&own.switch, own.input, own.output),
+            switch: own.switch.name.clone(),
+            waits: waits(own.input, own.output),
             lid: own.lid,
             sl: own.sl,
             follows: follows.collect(),
@@ -68,7 +80,9 @@ pub(super) fn audited(cycle: &[AuditedDependency], id: &str) -> Markup {
 
 /// A dependency of a circle.
 struct CycleLink {
-    place: WaitingPlace,
+    switch: String,
+    /// From where to where.
+    waits: String,
     lid: Lid,
     sl: Sl,
     /// What a packet follows there that the change touches.
@@ -92,50 +106,66 @@ fn dependencies(name: &str, links: impl Iterator<Item = CycleLink>, id: &str) ->
     let columns = if changes { 5 } else { 4 };
     let rows = links.iter().map(|own| {
         let follows = if own.follows.is_empty() { "unchanged tables".to_string() } else { own.follows.join(", ") };
-        let texts =
-            [own.place.name.clone(), own.place.detail.clone(), own.lid.to_string(), own.sl.to_string(), follows];
+        let texts = [own.switch.clone(), own.waits.clone(), own.lid.to_string(), own.sl.to_string(), follows];
         texts.iter().take(columns).map(|text| TableField::text(text)).collect()
     });
     let header = ["switch", "waits", "DLID", "SL", "follows"];
     let table = table("The same as a table", &header[..columns], rows, false);
-    let places: Vec<WaitingPlace> = links.iter().map(|own| own.place.clone()).collect();
+    let place = |own: &CycleLink| {
+        let first = format!("to LID {}, SL {}", own.lid, own.sl);
+        let why = [first].into_iter().chain(own.follows.iter().cloned()).collect::<Vec<_>>().join(", ");
+        WaitingPlace { name: own.switch.clone(), detail: own.waits.clone(), why }
+    };
     html! {
-        (ring(&places, name, id))
+        (ring(&links.iter().map(place).collect::<Vec<_>>(), name, WAITS, id))
         (table)
     }
 }
 
-fn at(switch: &NamedDevice, input: PortLane, output: PortLane) -> WaitingPlace {
+fn waits(input: PortLane, output: PortLane) -> String {
     let lane = |own: PortLane| format!("port {} VL {}", own.port, own.vl);
-    WaitingPlace { name: switch.name.clone(), detail: format!("{} → {}", lane(input), lane(output)) }
+    format!("{} → {}", lane(input), lane(output))
 }
 
-fn ring(places: &[WaitingPlace], name: &str, id: &str) -> Markup {
+/// What a sentence about the moment before the first wave does without.
+fn in_wave(wave: &str) -> String {
+    if wave == "steady" { String::new() } else { format!(" in wave {wave}") }
+}
+
+/// What each place of a circle of lanes does to the next.
+const WAITS: &str = "waits for";
+
+fn ring(places: &[WaitingPlace], name: &str, does: &str, id: &str) -> Markup {
     if places.len() > MOST {
-        return html! { p class="unit" { (name) ": " (places.len()) " in one circle, too many to draw; the table names them." } };
+        return html! { p class="unit" { (name) ": " (places.len()) " in one circle, too many to draw; they are listed." } };
     }
-    let height = 150.0 + 22.0 * places.len() as f64;
-    let (cx, cy) = (WIDTH / 2.0, height / 2.0);
-    let (rx, ry) = (WIDTH / 2.0 - BOX.0 / 2.0 - 8.0, cy - BOX.1 / 2.0 - 8.0);
-    let point = |turn: f64| (cx + rx * (turn * TAU).sin(), cy - ry * (turn * TAU).cos());
-    let turn = |rank: usize| rank as f64 / places.len() as f64;
-    let told: Vec<String> = places.iter().map(|place| format!("{} {}", place.name, place.detail)).collect();
+    // Down on the left and up on the right: no wider than a phone, however long.
+    let (left, right) = (places.len().div_ceil(2), places.len() / 2);
+    let height = ROW * left as f64;
+    let y = |row: usize, rows: usize| height * (row as f64 + 0.5) / rows as f64;
+    let x = BOX.0 / 2.0 + 4.0;
+    let point = |rank: usize| match rank % places.len() {
+        rank if rank < left => (x, y(rank, left)),
+        rank => (WIDTH - x, y(places.len() - 1 - rank, right)),
+    };
+    let told: Vec<String> = places.iter().map(|own| format!("{} {}, {}", own.name, own.detail, own.why)).collect();
     let [title, about] = ["title", "about"].map(|part| format!("{id}-{part}"));
     html! {
         figure class="ring" {
-            figcaption { b { (name) } " " span class="unit" { "each waits for the next" } }
+            figcaption { b { (name) } " " span class="unit" { "each " (does) " the next" } }
             div class="scroll" tabindex="0" role="group" aria-label=(name) {
                 svg viewBox={ "0 0 " (WIDTH) " " (px(height)) } role="img" aria-labelledby={ (title) " " (about) } {
                     title id=(title) { (name) }
-                    desc id=(about) { (told.join(", which waits for ")) ", which waits for the first." }
-                    @for rank in 0..places.len() { (arrow(point(turn(rank)), point(turn(rank + 1)))) }
+                    desc id=(about) { (told.join(&format!("; it {does} "))) "; it " (does) " the first." }
+                    @for rank in 0..places.len() { (arrow(point(rank), point(rank + 1))) }
                     @for (rank, place) in places.iter().enumerate() {
-                        @let (x, y) = point(turn(rank));
+                        @let (x, y) = point(rank);
                         rect class="switch" x=(px(x - BOX.0 / 2.0)) y=(px(y - BOX.1 / 2.0)) width=(BOX.0) height=(BOX.1) rx="6" {
-                            title { (place.name) " " (place.detail) }
+                            title { (told[rank]) }
                         }
-                        text x=(px(x)) y=(px(y - 3.0)) { (super::fabric::short(&place.name, 25)) }
-                        text class="small" x=(px(x)) y=(px(y + 13.0)) { (super::fabric::short(&place.detail, 29)) }
+                        text x=(px(x)) y=(px(y - 10.0)) { (super::fabric::short(&place.name, 25)) }
+                        text class="small" x=(px(x)) y=(px(y + 6.0)) { (super::fabric::short(&place.detail, 29)) }
+                        text class="small" x=(px(x)) y=(px(y + 19.0)) { (super::fabric::short(&place.why, 29)) }
                     }
                 }
             }

@@ -1,8 +1,6 @@
 //! The page about a running manager: a shell that stays, and parts that are drawn again whenever they change.
 
-use super::super::manager::{
-    change_beside, change_course, change_sentence, manager_event, manager_facts_rows, manager_line,
-};
+use super::super::manager::{change_beside, change_sentence, manager_event, manager_facts_rows, manager_line};
 use super::super::quantity::{count, counted, duration};
 use super::fabric::{self, NodeWaves, Stage};
 use super::parts::{self, TableField, table};
@@ -269,7 +267,8 @@ fn under_way(status: &Status, progress: &ChangeProgress) -> Markup {
     });
     html! {
         h2 { "The change under way" }
-        @if let Some((course, at)) = change_course(&status.state, Some(plan)) {
+        @let course = progress.course();
+        @if let Some(at) = course.iter().position(|own| *own == status.state) {
             ol class="course" aria-label="States of the change" {
                 @for (rank, own) in course.iter().enumerate() {
                     li aria-current=[(rank == at).then_some("step")] class=(if rank < at { "over" } else { "" }) { (own) }

@@ -59,12 +59,21 @@ pub(super) fn capital(text: &str) -> String {
     first.chain(letters).collect()
 }
 
-/// Why something was refused: a long refusal lists its evidence line by line.
+/// Why something was refused.
 pub(super) fn refusal(text: &str) -> Markup {
-    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    paragraphs(&format!("Refused: {text}"), "refusal")
+}
+
+/// Lines as paragraphs. Evidence, whose lines are indented, is folded under the line that it belongs to.
+pub(super) fn paragraphs(text: &str, class: &str) -> Markup {
+    let lines: Vec<&str> = text.lines().collect();
     html! {
-        p class="refusal" { "Refused: " (first) }
-        @if !rest.is_empty() { details { summary { "The evidence, line by line" } pre tabindex="0" { (rest) } } }
+        @for own in lines.chunk_by(|_, next| next.starts_with(' ')) {
+            p class=[(!class.is_empty()).then_some(class)] { (super::unbroken(&capital(own[0]))) }
+            @if own.len() > 1 {
+                details { summary { "The evidence, line by line" } pre tabindex="0" { (own[1..].join("\n")) } }
+            }
+        }
     }
 }
 

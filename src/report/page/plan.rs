@@ -1,6 +1,6 @@
 //! The page about a plan.
 
-use super::super::plan::{self, PlanFacts, PlanReport, Refused, WaveFacts};
+use super::super::plan::{self, PlanFacts, PlanReport, WaveFacts};
 use super::super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
 use super::parts::{self, TableField, named, table};
 use super::{Origin, ResultPage, cycle, fabric};
@@ -26,9 +26,14 @@ pub fn plan_page(report: &PlanReport, origin: &Origin) -> String {
         what: format!("{} change; routing {engine}{roots}", report.departure),
         body: html! {
             @if let Some(facts) = &report.plan { (planned(report, facts)) }
-            @if let Some(refused) = &report.refusal { (refusal(refused)) }
+            @if let Some(refused) = &report.refusal {
+                section { h2 { "The refusal" } (parts::refusal(&refused.text)) (evidence(report)) }
+            }
             @if let Some(why) = &report.unplanned {
-                section { h2 { "Why there is no plan" } @for line in why.lines() { p { (super::unbroken(line)) } } }
+                // The sentence at the top is the first line of several, unless the rest is its evidence.
+                @let told = why.split_once('\n').map(|(_, rest)| rest).filter(|rest| !rest.starts_with(' '));
+                @let told = told.unwrap_or(why);
+                section { h2 { "Why there is no plan" } (parts::paragraphs(told, "")) (evidence(report)) }
             }
             @if report.plan.is_none() { (parts::notes(&report.notes)) }
             @if report.unplanned.is_none() { (parts::in_full(&plan::plan(report), report.plan.is_none())) }
@@ -39,9 +44,12 @@ pub fn plan_page(report: &PlanReport, origin: &Origin) -> String {
 }
 
 fn sentence(report: &PlanReport) -> String {
+    let scheme = report.plan.as_ref().map_or_else(String::new, |facts| format!(" by scheme {}", facts.scheme));
     let Some(facts) = report.plan.as_ref().filter(|_| report.refusal.is_none()) else {
         return match &report.refusal {
-            Some(refused) => format!("The change is refused: {}.", refused.text.lines().next().unwrap_or_default()),
+            Some(refused) => {
+                format!("The change{scheme} is refused: {}.", refused.text.lines().next().unwrap_or_default())
+            }
             None => match &report.unplanned {
                 Some(why) => format!("The change cannot be planned: {}.", why.lines().next().unwrap_or_default()),
                 None => "Both captures have the same nodes and cables.".to_string(),
@@ -147,12 +155,18 @@ fn wave(own: &WaveFacts) -> Vec<TableField> {
     ]
 }
 
-fn refusal(refused: &Refused) -> Markup {
+/// What was refused, drawn where it is a circle.
+fn evidence(report: &PlanReport) -> Markup {
+    let own = report.refusal.iter().filter(|_| report.attempts.is_empty());
     html! {
-        section {
-            h2 { "The refusal" }
-            (parts::refusal(&refused.text))
-            @if let Refusal::Deadlock(own) = &refused.evidence { (cycle::refused(own, "plan-cycle")) }
+        @for (rank, refused) in own.chain(&report.attempts).enumerate() {
+            @let id = format!("plan-cycle-{rank}");
+            h3 { "Refused: " (refused.what) }
+            @match &refused.evidence {
+                Refusal::Deadlock(own) => (cycle::refused(own, &id)),
+                Refusal::Loop(own) => (cycle::looped(own, &id)),
+                _ => (parts::paragraphs(&refused.text, "")),
+            }
         }
     }
 }

@@ -391,10 +391,10 @@ impl<'a> Run<'a> {
         let header: Vec<&str> = header.chain(cut_off).chain(["longest outage"]).collect();
         let caption = match is_cut_off {
             true => {
-                "Losses by end port, from the event on; stranded are packets of pairs with an end that left or is cut \
-                 off, which are not among the lost"
+                "Losses by end port, from the event on, the most first; stranded are packets of pairs with an end that \
+                 left or is cut off, which are not among the lost"
             }
-            false => "Losses by end port, from the event on",
+            false => "Losses by end port, from the event on, the most first",
         };
         html! {
             @if !hosts.is_empty() {

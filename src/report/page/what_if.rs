@@ -30,7 +30,7 @@ pub fn what_if_page(report: &WhatIfReport, origin: &Origin) -> String {
             (cut_off(&report.losses))
             @if unproved > 0 { (refusals(&report.losses)) }
             (moves(&report.losses))
-            (parts::notes(&report.notes))
+            @if !report.notes.is_empty() { section { (parts::notes(&report.notes)) } }
             (parts::again(origin, vec![
                 ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
                 ("devices", report.devices.profile.name().to_string()),

@@ -11,7 +11,7 @@ use crate::change::served;
 use crate::driver::{ChangeRecord, ForeseenCount, PhaseRecord, Running};
 use crate::fabric::{Fabric, NodeId, NodeKind};
 use crate::ids::{Guid, Half, Lid, PortNum};
-use crate::machine::{Outcome, UNFINISHABLE};
+use crate::machine::{ChangeProgress, Outcome, UNFINISHABLE};
 use crate::plan::{LanePartition, Plan};
 use crate::subnet::{DeviceProfile, SmpCounts};
 use crate::tables::ChannelUse;
@@ -133,6 +133,9 @@ pub struct Status {
     pub state: String,
     /// The barrier at which the current change waits to be continued, if the manager pauses at barriers.
     pub held: Option<String>,
+    /// Where the current change stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<ChangeStanding>,
     /// Whether the subnet is routed, its ports are ACTIVE, and any change left by an earlier manager has ended.
     pub subnet_up: bool,
     /// How the subnet came under the manager: `cold`, `adopted`, `resumed`, `recovered` or `rewritten`.
@@ -191,6 +194,42 @@ pub struct Status {
     pub last_change: Option<Box<ChangeDone>>,
     /// The last failure, until a retry succeeds or finds nothing left to do.
     pub trouble: Option<String>,
+}
+
+/// Where a change stands.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ChangeStanding {
+    /// The scheme.
+    pub scheme: String,
+    /// The states that it goes through where nothing fails, each where it is entered first.
+    pub states: Vec<String>,
+    /// The wave under way, counted from 1.
+    pub wave: usize,
+    /// The waves that there are.
+    pub waves: usize,
+    /// The wave's name.
+    pub name: String,
+    /// The wave's barriers, in order.
+    pub barriers: Vec<String>,
+    /// How many of them were passed.
+    pub passed: usize,
+}
+
+impl ChangeStanding {
+    /// Of a change, which may be held at a barrier: then it has passed one more than its machine was told.
+    pub fn of(progress: &ChangeProgress, held: bool) -> ChangeStanding {
+        let (plan, wave) = (progress.plan(), progress.wave());
+        let own = &plan.waves()[wave];
+        ChangeStanding {
+            scheme: plan.scheme().to_string(),
+            states: progress.course().into_iter().map(str::to_string).collect(),
+            wave: wave + 1,
+            waves: plan.waves().len(),
+            name: own.name.clone(),
+            barriers: own.barriers.iter().map(ToString::to_string).collect(),
+            passed: progress.passed() + usize::from(held),
+        }
+    }
 }
 
 /// The use of the channels between switches, when every end port sends to every other.

@@ -11,6 +11,7 @@ use super::error::SmError;
 use super::fair;
 use super::fallback::{self, FoundRouting, has_routers};
 use super::installed::{self, InstalledTables};
+use super::misfits;
 use super::pending::Pending;
 use super::planning::computed;
 use super::set_up;
@@ -20,11 +21,13 @@ use crate::driver::{Running, StandingChange};
 use crate::fabric::{Fabric, Node, NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel, Vl};
 use crate::journal::Standing;
+use crate::lid::LidError;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, sl_to_vl_pairs, writes_between};
-use crate::subnet::{Discovered, Manager, SubnetManager};
+use crate::subnet::{Discovered, FailingAs, Manager, SubnetManager};
 use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, SlToVl, SubnetTables, Write};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
+use crate::wire::{AttributeId, Method};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -357,6 +360,21 @@ pub(super) async fn refuse_adaptive<T: Transport>(
     match adaptive.split_first() {
         None => Ok(()),
         Some((&first, others)) => Err(SmError::Adaptive { switch: fabric.describe_node(first), others: others.len() }),
+    }
+}
+
+/// Records which switches have too few forwarding entries for the LIDs that were to be given: the rest does without
+/// them.
+pub(super) fn note_too_short<T: Transport>(manager: &mut Manager<T>, found: &Discovered, error: &SmError) {
+    let SmError::Lids(LidError::LftCapacity { top, .. }) = error else { return };
+    // A journal may have had another fabric looked at.
+    manager.set_topology(&found.fabric, found.sm_port);
+    for switch in found.fabric.switches() {
+        let capacity = found.fabric.node(switch).lft_capacity;
+        if capacity <= top.0 {
+            let why = FailingAs::Unfit(misfits::too_few_entries(capacity, *top));
+            manager.device_fails(switch, AttributeId::SwitchInfo, Method::Get, why, true);
+        }
     }
 }
 

@@ -450,7 +450,8 @@ async fn begin<T: Transport>(
     let lmc = context.config.lmc;
     manager.breathe().await?;
     let held = bring_up::keeping_their_lids(found, lmc);
-    let fabric = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc, &held))?;
+    let equipped = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc, &held));
+    let fabric = equipped.inspect_err(|error| bring_up::note_too_short(manager, found, error))?;
     let aside = AsideElements::named(context.aside());
     bring_up::bring_up(manager, &context.config, found, fabric, &aside).await
 }

@@ -30,7 +30,6 @@ use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running
 use crate::fabric::summary::counted;
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
-use crate::lid::LidError;
 use crate::machine::Outcome;
 use crate::plan::{self, Assumption, Lanes, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager, WriteOrder};
@@ -521,7 +520,7 @@ impl<T: Transport> Upkeep<T> {
         let (mut rest, mut unfit) = misfits::fitting(&known, (found, sm), in_use, now_ns);
         let lmc = context.config.lmc;
         let whole = loop {
-            if difference::recognise(&known, &rest).is_ok_and(|recognised| recognised.stranger.is_none()) {
+            if difference::recognise(&known, &rest).stranger.is_none() {
                 break None;
             }
             let union = difference::union(&known, &rest)?;
@@ -530,8 +529,8 @@ impl<T: Transport> Upkeep<T> {
                 Ok(whole) => break Some(whole),
                 Err(error) => error,
             };
-            let SmError::Lids(LidError::NoRoom { port, .. }) = &error else { return Err(error) };
-            let Some((fewer, out)) = misfits::without_room(&known, &union.fabric, port, (&rest, sm), now_ns) else {
+            let SmError::Lids(lacking) = &error else { return Err(error) };
+            let Some((fewer, out)) = misfits::without_room(&known, &union.fabric, lacking, (&rest, sm), now_ns) else {
                 return Err(error);
             };
             rest = fewer;

@@ -53,6 +53,7 @@ pub fn run(
 async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
     manager.attend(context.responder.clone());
     manager.move_sources(context.config.sources);
+    context.mailbox.borrow_mut().view.aside = context.aside().to_vec();
     if context.config.planning == Planning::Threaded {
         manager.breathe_for(BREATH_NS);
     }

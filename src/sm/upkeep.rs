@@ -108,10 +108,12 @@ impl<T: Transport> Upkeep<T> {
 
     pub(super) fn into_manager(mut self, context: &mut Context) -> Manager<T> {
         context.journal = self.driver.take_journal();
+        context.aside = Some(self.aside.names());
         // It is up under another manager, or under none: whoever asks must not be shown what was.
         context.post(self.now_ns(), Happening::Down);
         let view = &mut context.mailbox.borrow_mut().view;
-        *view = SubnetView { smps: std::mem::take(&mut view.smps), ..SubnetView::default() };
+        let (smps, aside) = (std::mem::take(&mut view.smps), self.aside.described(&self.driver.running().known));
+        *view = SubnetView { smps, aside, ..SubnetView::default() };
         self.driver.into_subnet().into_manager()
     }
 

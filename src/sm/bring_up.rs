@@ -142,7 +142,7 @@ async fn settle<T: Transport>(
     let sm = found.sm_port;
     manager.set_topology(&fabric, sm);
     manager.breathe().await?;
-    refuse_adaptive(manager, &fabric, config).await?;
+    refuse_adaptive(manager, &fabric, config, false).await?;
     let flows = installed::carries_traffic(&found.fabric, &found.port_states);
     // Compute and prove before any write: if either fails, the subnet stays untouched.
     let routing = computed(manager, config.planning, {
@@ -270,7 +270,7 @@ pub(super) async fn taken_up<T: Transport>(
     let plan = under_way.plan();
     let sm = plan.draft().sm;
     manager.set_topology(&alive, sm);
-    refuse_adaptive(manager, &alive, config).await?;
+    refuse_adaptive(manager, &alive, config, false).await?;
     // What the earlier manager sent last may still be on its way.
     manager.idle(manager.now_ns().saturating_add(manager.timing().smp_lifetime_ns)).await?;
     let states = &plan.tables_at(change.position.wave).port_states;
@@ -361,18 +361,19 @@ fn check_reserved(fabric: &Fabric, config: &Config) -> Result<(), SmError> {
 }
 
 /// Refuses a subnet in which switches do not send packets where their entries say, unless it is to be managed
-/// nevertheless.
+/// nevertheless. Whether all were asked: an event ends that, if it `heeds` events.
 pub(super) async fn refuse_adaptive<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
     config: &Config,
-) -> Result<(), SmError> {
+    heeds: bool,
+) -> Result<bool, SmError> {
     if config.allows_adaptive {
-        return Ok(());
+        return Ok(true);
     }
-    let adaptive = manager.adaptive_switches().await?;
+    let Some(adaptive) = manager.adaptive_switches(heeds).await? else { return Ok(false) };
     match adaptive.split_first() {
-        None => Ok(()),
+        None => Ok(true),
         Some((&first, others)) => Err(SmError::Adaptive { switch: fabric.describe_node(first), others: others.len() }),
     }
 }

@@ -390,7 +390,10 @@ impl<T: Transport> Upkeep<T> {
         self.driver.subnet_mut().manager.breathe().await?;
         // Before every change: what comes may bring it, and somebody may have switched it on.
         let alive = self.driver.running().alive.clone();
-        bring_up::refuse_adaptive(&mut self.driver.subnet_mut().manager, &alive, &context.config).await?;
+        let manager = &mut self.driver.subnet_mut().manager;
+        if !bring_up::refuse_adaptive(manager, &alive, &context.config, heeds).await? {
+            return Ok(false);
+        }
         let Running { known, sm, .. } = self.driver.running();
         let sm = *sm;
         self.aside.surveyed(self.driver.subnet().manager(), known, &alive);

@@ -140,6 +140,7 @@ mod tests {
             for ((node, num), lanes) in ends.into_iter().zip([4, lanes]) {
                 builder.port_mut(node, num).expect("cabled").data_vls = lanes;
             }
+            builder.port_mut(host, PortNum(1)).expect("cabled").guid = Some(Guid(guid));
         }
         builder.build().expect("a fabric")
     }
@@ -200,6 +201,7 @@ mod tests {
         let other = builder.node(NodeKind::Switch, Guid(0x50), 2, "other switch");
         builder.node_mut(other).lft_capacity = entries[1];
         let host = builder.node(NodeKind::Ca, Guid(0x60), 1, "host behind");
+        builder.port_mut(host, PortNum(1)).expect("its port").guid = Some(Guid(0x60));
         let mut link = |a, b| builder.link(a, b, Default::default(), Default::default()).expect("both ports are free");
         hosts.iter().zip(1..).for_each(|(_, num)| {
             link((NodeId(0), PortNum(num)), (NodeId(num.into()), PortNum(1)));

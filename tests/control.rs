@@ -3,14 +3,14 @@
 
 use crate::support::schema::assert_keeps;
 use reconfig::driver::PhaseRecord;
-use reconfig::ids::{Half, Lid};
-use reconfig::sm::SubnetElement;
+use reconfig::ids::{Guid, Half, Lid};
 use reconfig::sm::control::{
     Answers, ChangeDone, ChangeOrder, ChangeOutcome, ClientError, Control, ControlClient, ControlError, ControlEvent,
     ControlOrder, ControlRequest, EventKind, Fault, MOST_CONNECTIONS, Reply, Status, SweepStatus,
 };
 use reconfig::sm::metrics::{Metrics, MetricsError, MetricsServer};
 use reconfig::sm::web::{PageFiles, PageParts, WebServer};
+use reconfig::sm::{Degraded, SubnetElement};
 use reconfig::subnet::SmpCounts;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -419,39 +419,79 @@ fn metrics_are_what_the_status_says() {
     });
     assert!(text.starts_with("HTTP/1.1 200 OK"), "{text}");
     assert!(elsewhere.starts_with("HTTP/1.1 404"), "{elsewhere}");
-    for line in [
-        r#"reconfig_smps_total{attribute="PortInfo",method="Get"} 12000"#,
-        "reconfig_smp_retries_total 6",
-        r#"reconfig_traps_total{number="128"} 2"#,
-        r#"reconfig_changes_total{outcome="completed"} 1"#,
-        r#"reconfig_state{state="completed"} 1"#,
-        r#"reconfig_sa_requests_total{attribute="PathRecord"} 9"#,
-        "reconfig_upper_half 1",
-        "reconfig_switches 20",
-        r#"reconfig_phase_seconds_count{phase="drain"} 1"#,
-        "# EOF",
-    ] {
-        assert!(text.contains(line), "`{line}` in:\n{text}");
-    }
+    // The text on a metric may begin with a number, too, and one number with another.
+    let holds = |text: &str, lines: &[&str]| {
+        lines.iter().for_each(|&line| assert!(text.lines().any(|own| own == line), "`{line}` in:\n{text}"));
+    };
+    holds(
+        &text,
+        &[
+            r#"reconfig_smps_total{attribute="PortInfo",method="Get"} 12000"#,
+            "reconfig_smp_retries_total 6",
+            "reconfig_late_answers_total 1",
+            r#"reconfig_traps_total{number="128"} 2"#,
+            "reconfig_sweeps_total 3",
+            "reconfig_last_sweep_seconds 0.012",
+            "reconfig_uptime_seconds 61.0",
+            r#"reconfig_changes_total{outcome="completed"} 1"#,
+            r#"reconfig_role{role="master"} 1"#,
+            r#"reconfig_state{state="completed"} 1"#,
+            r#"reconfig_sa_requests_total{attribute="PathRecord"} 9"#,
+            "reconfig_subnet_up 1",
+            "reconfig_degraded_attributes 0",
+            "reconfig_left_out_devices 0",
+            "reconfig_trouble 0",
+            "reconfig_instead 0",
+            "reconfig_end_ports_fenced 0",
+            "reconfig_upper_half 1",
+            "reconfig_switches 20",
+            "reconfig_cas 16",
+            "reconfig_links 48",
+            "reconfig_lids 52",
+            r#"reconfig_phase_seconds_count{phase="drain"} 1"#,
+            "# EOF",
+        ],
+    );
     let later = Status {
         state: "draining".to_string(),
         role: "waiting".to_string(),
         trouble: Some("another manager is master too".to_string()),
         instead: Some("scheme auto".to_string()),
         end_ports_fenced: 16,
+        subnet_up: false,
+        half: Some(Half::Lower),
+        degraded: [("PortInfo", 1, true), ("SwitchInfo", 1, true), ("PKeyTable", 2, false)].map(fails).to_vec(),
         ..status()
     };
     metrics.update(&later);
     let text = metrics.text();
     assert!(text.contains(r#"state="draining""#) && !text.contains(r#"state="completed""#), "{text}");
-    for line in [
-        r#"reconfig_role{role="waiting"} 1"#,
-        "reconfig_trouble 1",
-        "reconfig_instead 1",
-        "reconfig_end_ports_fenced 16",
-    ] {
-        // The text on a metric may begin with a number, too.
-        assert!(text.lines().any(|own| own == line), "`{line}` in:\n{text}");
+    holds(
+        &text,
+        &[
+            r#"reconfig_role{role="waiting"} 1"#,
+            "reconfig_subnet_up 0",
+            "reconfig_degraded_attributes 3",
+            "reconfig_left_out_devices 1",
+            "reconfig_trouble 1",
+            "reconfig_instead 1",
+            "reconfig_end_ports_fenced 16",
+            "reconfig_upper_half 0",
+        ],
+    );
+}
+
+fn fails((attribute, guid, left_out): (&str, u64, bool)) -> Degraded {
+    Degraded {
+        device: format!("leaf-{guid}"),
+        guid: Guid(guid),
+        attribute: attribute.to_string(),
+        method: "Set".to_string(),
+        fails: "silent".to_string(),
+        status: None,
+        since_ns: 0,
+        left_out,
+        follows: String::new(),
     }
 }
 

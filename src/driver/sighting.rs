@@ -28,7 +28,7 @@ impl<S: SubnetManager> Driver<S> {
     /// Sweeps until a sweep passes without events, and records its result as the present subnet.
     ///
     /// # Errors
-    /// The sweep failed, or found a node that contradicts the known fabric, or a neighbour of a silent device kept its
+    /// The sweep failed, or a neighbour of a silent device kept its
     /// link up; `running` is then unchanged.
     pub async fn look(&mut self) -> Result<Sighting, DriverError> {
         let sighting = self.look_or_restore(false).await?;
@@ -73,7 +73,7 @@ impl<S: SubnetManager> Driver<S> {
                 continue;
             };
             discovered.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
-            let Recognised { alive, stranger } = difference::recognise(&self.running.known, &discovered.fabric)?;
+            let Recognised { alive, stranger } = difference::recognise(&self.running.known, &discovered.fabric);
             self.subnet.set_topology(&alive, self.running.sm);
             self.running.alive = Arc::new(alive);
             sweeps += 1;

@@ -104,7 +104,7 @@ impl StandingChange {
         let (plan, found) = (self.under_way.plan.plan(), &discovered.fabric);
         let draft = plan.draft();
         let known = &draft.before;
-        let Recognised { alive, .. } = difference::recognise(known, found).map_err(|error| error.to_string())?;
+        let Recognised { alive, .. } = difference::recognise(known, found);
         let of = |fabric: &Fabric, port: PortId| {
             let port = fabric.port(port);
             (fabric.node(port.node).guid, port.num)

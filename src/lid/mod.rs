@@ -30,7 +30,7 @@ pub use renaming::{IdsExhausted, MOST_IDS, Name, Renaming, rename};
 pub use splits::Splits;
 pub use stable::{assign_beside_data, assign_stable};
 
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeId, Port, PortId};
 use crate::ids::{Lid, Lmc};
 
 /// Why LIDs cannot be assigned.
@@ -61,6 +61,10 @@ pub enum LidError {
     LftCapacity {
         /// The switch.
         switch: String,
+        /// The same, in the fabric that was to get LIDs.
+        at: NodeId,
+        /// Ports of that fabric that would have LIDs beyond the table.
+        beyond: Vec<PortId>,
         /// SwitchInfo:LinearFDBCap.
         capacity: u16,
         /// The highest LID in use.
@@ -87,6 +91,8 @@ pub enum LidError {
     NoRoom {
         /// The port.
         port: String,
+        /// The same, in the fabric that was to get LIDs.
+        at: PortId,
         /// LIDs needed.
         lids: u16,
         /// LIDs taken.
@@ -144,9 +150,11 @@ fn check_capacity(fabric: &Fabric, lmc: Lmc) -> Result<(), LidError> {
     let Some(top) = fabric.max_lid() else { return Ok(()) };
     match fabric.switches().find(|&switch| fabric.node(switch).lft_capacity <= top.0) {
         None => Ok(()),
-        Some(short) => {
-            let capacity = fabric.node(short).lft_capacity;
-            Err(LidError::LftCapacity { switch: fabric.describe_node(short), capacity, top, lmc })
+        Some(at) => {
+            let capacity = fabric.node(at).lft_capacity;
+            let last = |port: &Port| port.lid.map_or(0, |lid| lid.0 + (port.lmc.lids() - 1));
+            let beyond = fabric.lid_ports().filter(|&port| last(fabric.port(port)) >= capacity).collect();
+            Err(LidError::LftCapacity { switch: fabric.describe_node(at), at, beyond, capacity, top, lmc })
         }
     }
 }

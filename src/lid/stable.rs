@@ -139,7 +139,7 @@ impl<'a> Assignment<'a> {
 
     fn no_room(&self, port: PortId, lmc: Lmc) -> LidError {
         let taken = self.taken.count_ones(1..);
-        LidError::NoRoom { port: self.fabric.describe_port(port), lids: lmc.lids(), taken }
+        LidError::NoRoom { port: self.fabric.describe_port(port), at: port, lids: lmc.lids(), taken }
     }
 }
 

@@ -11,6 +11,7 @@ use super::error::SmError;
 use super::fair;
 use super::fallback::{self, FoundRouting, has_routers};
 use super::installed::{self, InstalledTables};
+use super::misfits;
 use super::pending::Pending;
 use super::planning::computed;
 use super::set_up;
@@ -20,11 +21,13 @@ use crate::driver::{Running, StandingChange};
 use crate::fabric::{Fabric, Node, NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel, Vl};
 use crate::journal::Standing;
+use crate::lid::LidError;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, sl_to_vl_pairs, writes_between};
-use crate::subnet::{Discovered, Manager, SubnetManager};
+use crate::subnet::{Discovered, FailingAs, Manager, SubnetManager};
 use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, SlToVl, SubnetTables, Write};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
+use crate::wire::{AttributeId, Method};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -105,7 +108,8 @@ pub(super) async fn bring_up<T: Transport>(
 ) -> Result<BroughtUp, SmError> {
     check_reserved(&fabric, config)?;
     let whole = Arc::new(fabric);
-    let [likely, all] = [false, true].map(|all| without_newcomers(found, &whole, all).map(Arc::new));
+    let odd = odd_ports(found, &whole);
+    let [likely, all] = [false, true].map(|all| without_newcomers(found, &whole, &odd, all).map(Arc::new));
     // Who holds what it should have may have come all the same: it is left for later if nothing is to be kept else.
     let trials = if likely == all { vec![(all, false)] } else { vec![(likely, true), (all, false)] };
     for (rest, is_trial) in trials {
@@ -138,7 +142,7 @@ async fn settle<T: Transport>(
     let sm = found.sm_port;
     manager.set_topology(&fabric, sm);
     manager.breathe().await?;
-    refuse_adaptive(manager, &fabric, config).await?;
+    refuse_adaptive(manager, &fabric, config, false).await?;
     let flows = installed::carries_traffic(&found.fabric, &found.port_states);
     // Compute and prove before any write: if either fails, the subnet stays untouched.
     let routing = computed(manager, config.planning, {
@@ -191,6 +195,12 @@ async fn take_over<T: Transport>(
     if is_trial && !matches!(verdict, Verdict::Adoptable { .. } | Verdict::AdoptableOnAnyLanes { .. }) {
         return Ok(None);
     }
+    if config.takeover == Takeover::Proved
+        && let Some(why) = verdict.unproved()
+    {
+        return Err(SmError::Foreign { why: why.to_string() });
+    }
+    take_odd_down(manager, found, &fabric).await?;
     let (half, arrival, pending) = match verdict {
         Verdict::Adoptable { used } => {
             routed = used;
@@ -201,9 +211,6 @@ async fn take_over<T: Transport>(
             serve_all_lanes(manager, &fabric, config).await?;
             installed.tables = tables;
             (installed.half, SubnetArrival::Adopted, Some(Pending::Lanes { writes, ages: true }))
-        }
-        Verdict::Recoverable { why, recovery } if config.takeover == Takeover::Proved && !recovery.first.is_empty() => {
-            return Err(SmError::Foreign { why });
         }
         Verdict::Recoverable { why, recovery } => {
             let Recovery { kept, way, .. } = recovery;
@@ -218,7 +225,6 @@ async fn take_over<T: Transport>(
             recovery.first.iter().for_each(|write| installed.tables.apply(&fabric, write));
             (kept, SubnetArrival::Recovered { way, why }, Some(Pending::Recovery(recovery)))
         }
-        Verdict::Unproved { why } if config.takeover == Takeover::Proved => return Err(SmError::Foreign { why }),
         Verdict::Unproved { why } => {
             // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this
             // moment (E.6).
@@ -266,7 +272,7 @@ pub(super) async fn taken_up<T: Transport>(
     let plan = under_way.plan();
     let sm = plan.draft().sm;
     manager.set_topology(&alive, sm);
-    refuse_adaptive(manager, &alive, config).await?;
+    refuse_adaptive(manager, &alive, config, false).await?;
     // What the earlier manager sent last may still be on its way.
     manager.idle(manager.now_ns().saturating_add(manager.timing().smp_lifetime_ns)).await?;
     let states = &plan.tables_at(change.position.wave).port_states;
@@ -311,6 +317,17 @@ enum Verdict {
     Unproved { why: String },
 }
 
+impl Verdict {
+    /// Why a moment would not be proved, if one would not.
+    fn unproved(&self) -> Option<&str> {
+        match self {
+            Verdict::Recoverable { why, recovery } if !recovery.first.is_empty() => Some(why),
+            Verdict::Unproved { why } => Some(why),
+            _ => None,
+        }
+    }
+}
+
 fn verdict(input: RecoveryInput, comparable: Result<(), String>, used: Arc<Fabric>) -> Verdict {
     let adoptable = |fabric: &Fabric| adoptable(fabric, &input.tables, &input.policy);
     if comparable.is_ok() && used != input.fabric && adoptable(&used).is_ok() {
@@ -346,19 +363,35 @@ fn check_reserved(fabric: &Fabric, config: &Config) -> Result<(), SmError> {
 }
 
 /// Refuses a subnet in which switches do not send packets where their entries say, unless it is to be managed
-/// nevertheless.
+/// nevertheless. Whether all were asked: an event ends that, if it `heeds` events.
 pub(super) async fn refuse_adaptive<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
     config: &Config,
-) -> Result<(), SmError> {
+    heeds: bool,
+) -> Result<bool, SmError> {
     if config.allows_adaptive {
-        return Ok(());
+        return Ok(true);
     }
-    let adaptive = manager.adaptive_switches().await?;
+    let Some(adaptive) = manager.adaptive_switches(heeds).await? else { return Ok(false) };
     match adaptive.split_first() {
-        None => Ok(()),
+        None => Ok(true),
         Some((&first, others)) => Err(SmError::Adaptive { switch: fabric.describe_node(first), others: others.len() }),
+    }
+}
+
+/// Records which switches have too few forwarding entries for the LIDs that were to be given: the rest does without
+/// them.
+pub(super) fn note_too_short<T: Transport>(manager: &mut Manager<T>, found: &Discovered, error: &SmError) {
+    let SmError::Lids(LidError::LftCapacity { top, .. }) = error else { return };
+    // A journal may have had another fabric looked at.
+    manager.set_topology(&found.fabric, found.sm_port);
+    for switch in found.fabric.switches() {
+        let capacity = found.fabric.node(switch).lft_capacity;
+        if capacity <= top.0 {
+            let why = FailingAs::Unfit(misfits::too_few_entries(capacity, *top));
+            manager.device_fails(switch, AttributeId::SwitchInfo, Method::Get, why, true);
+        }
     }
 }
 
@@ -498,16 +531,47 @@ fn is_newcomer(found: &Discovered, fabric: &Fabric, owner: PortId, all: bool) ->
     !states().any(|state| state == PortState::Active) && (held.lid.is_none() || !is_armed && (all || is_other))
 }
 
-/// The fabric without what came while no manager was there, and without what is joined by nothing else: the tables in
-/// force know nothing of it, and are adopted or mended for the rest as they stand. It is brought in afterwards, as what
-/// comes always is. None where there is none, or where nothing carries traffic. The manager's own device and its switch
-/// are never left for later.
-fn without_newcomers(found: &Discovered, fabric: &Fabric, all: bool) -> Option<Fabric> {
+/// End ports that carry data under a LID or an LMC that they should not have, unlike most: they hold what another one
+/// holds too, or what somebody wrote there.
+fn odd_ports(found: &Discovered, fabric: &Fabric) -> BTreeSet<PortId> {
+    let addresses = |fabric: &Fabric, port: PortId| (fabric.port(port).lid, fabric.port(port).lmc);
+    let carrying = || found.fabric.end_ports().filter(|&port| is_active(found, port));
+    let is_odd = |&port: &PortId| addresses(&found.fabric, port) != addresses(fabric, port);
+    let odd: BTreeSet<PortId> = carrying().filter(is_odd).collect();
+    if 2 * odd.len() < carrying().count() { odd } else { BTreeSet::new() }
+}
+
+/// Takes the links of odd ports down that are left for later: they come back in INITIALIZE, like anything that comes.
+async fn take_odd_down<T: Transport>(
+    manager: &mut Manager<T>,
+    found: &Discovered,
+    fabric: &Fabric,
+) -> Result<(), SmError> {
+    let later = odd_ports(found, fabric).into_iter().filter(|&port| fabric.peer(port).is_none());
+    let near = later.filter_map(|port| found.fabric.peer(port));
+    let near: Vec<PortId> = near.filter(|&near| fabric.node(fabric.port(near).node).present).collect();
+    if let Some(&first) = near.first() {
+        let port = found.fabric.peer(first).map_or_else(String::new, |port| found.fabric.describe_port(port));
+        tracing::warn!(
+            ports = near.len(),
+            port,
+            "end ports carry data under LIDs that they should not have, unlike most: their links are taken down"
+        );
+        manager.apply_each(fabric, &Write::links_down(&near)).await?;
+    }
+    Ok(())
+}
+
+/// The fabric without what came while no manager was there, without `odd` ports, and without what is joined by nothing
+/// else: the tables in force know nothing of it, and are adopted or mended for the rest as they stand. It is brought in
+/// afterwards, as what comes always is. None where there is none, or where nothing carries traffic. The manager's own
+/// device and its switch are never left for later.
+fn without_newcomers(found: &Discovered, fabric: &Fabric, odd: &BTreeSet<PortId>, all: bool) -> Option<Fabric> {
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
         return None;
     }
     let own = [Some(fabric.port(found.sm_port).node), fabric.neighbour(found.sm_port)];
-    let later = fabric.lid_ports().filter(|&port| is_newcomer(found, fabric, port, all));
+    let later = fabric.lid_ports().filter(|&port| odd.contains(&port) || is_newcomer(found, fabric, port, all));
     let later = later.filter(|&port| !own.contains(&Some(fabric.port(port).node)));
     let cables: Vec<PortId> = later.flat_map(|port| ports_of_owner(fabric, port)).collect();
     if cables.is_empty() {
@@ -520,13 +584,19 @@ fn tell_of_newcomers(fabric: &Fabric, rest: &Fabric) {
     let gone = fabric.nodes().filter(|&(id, node)| node.present && !rest.node(id).present);
     let gone: Vec<String> = gone.map(|(id, _)| fabric.describe_node(id)).collect();
     let first = gone.first().map_or("a port of a device", String::as_str);
-    tracing::warn!(devices = gone.len(), first, "came while no manager was there: brought in once the rest is up");
+    tracing::warn!(
+        devices = gone.len(),
+        first,
+        "came while no manager was there, or holds other LIDs: brought in once the rest is up"
+    );
 }
 
 /// Whether what was read can be compared with anything: the subnet has the wanted LIDs, but for what came while no
-/// manager was there and the manager cannot do without, and every device has reported.
+/// manager was there, or is odd, and the manager cannot do without, and every device has reported.
 fn comparable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -> Result<(), String> {
-    if let Some(port) = fabric.lid_ports().filter(|&port| !is_newcomer(found, fabric, port, false)).find(|&port| {
+    let odd = odd_ports(found, fabric);
+    let counts = |port: &PortId| !odd.contains(port) && !is_newcomer(found, fabric, *port, false);
+    if let Some(port) = fabric.lid_ports().filter(counts).find(|&port| {
         let (held, wanted) = (found.fabric.port(port), fabric.port(port));
         (held.lid, held.lmc) != (wanted.lid, wanted.lmc)
     }) {

@@ -37,6 +37,8 @@ pub struct Context {
     pub pace: SweepPolicy,
     /// Where changes are recorded before they are made; none if nowhere.
     pub journal: Option<Journal>,
+    /// Names of what was set aside when this manager was master last; none before.
+    pub aside: Option<Vec<String>>,
     /// Why nothing is recorded though it was to be, for the status.
     pub unrecorded: Option<String>,
     /// Unix time at which the transport's clock was 0, in nanoseconds: tickets of questions rise with it, from one
@@ -56,14 +58,15 @@ impl Context {
             keep: Box::new(|_| {}),
             pace: SweepPolicy::default(),
             journal: None,
+            aside: None,
             unrecorded: None,
             epoch_ns: 0,
         }
     }
 
-    /// Names of what is set aside, as the journal has them.
+    /// Names of what is set aside: what this manager knows itself, else what the journal has.
     pub(super) fn aside(&self) -> &[String] {
-        self.journal.as_ref().map_or(&[], Journal::aside)
+        self.aside.as_deref().or_else(|| self.journal.as_ref().map(Journal::aside)).unwrap_or_default()
     }
 
     pub(super) fn post(&self, now_ns: u64, happening: Happening) {

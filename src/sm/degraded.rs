@@ -50,10 +50,11 @@ pub(super) fn list<T: Transport>(manager: &Manager<T>) -> Vec<Degraded> {
 }
 
 fn of(ailment: &Ailment, left_out: bool) -> Degraded {
-    let (fails, status) = match ailment.fails {
+    let (fails, status) = match &ailment.fails {
         FailingAs::Silent => ("silent", None),
-        FailingAs::Refuses(status) => ("refuses", Some(status)),
+        FailingAs::Refuses(status) => ("refuses", Some(*status)),
         FailingAs::HoldsOther => ("holds-other", None),
+        FailingAs::Unfit(_) => ("unfit", None),
     };
     Degraded {
         device: ailment.name.clone(),
@@ -64,7 +65,10 @@ fn of(ailment: &Ailment, left_out: bool) -> Degraded {
         status,
         since_ns: ailment.since_ns,
         left_out,
-        follows: follows(ailment, left_out).to_string(),
+        follows: match &ailment.fails {
+            FailingAs::Unfit(why) => format!("{}: {why}", follows(ailment, left_out)),
+            _ => follows(ailment, left_out).to_string(),
+        },
     }
 }
 

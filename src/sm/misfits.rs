@@ -3,7 +3,9 @@
 use super::degraded::Degraded;
 use crate::change::within_reach;
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::Guid;
+use crate::ids::{Guid, Lid};
+use crate::lid::LidError;
+use crate::wire::AttributeId;
 use std::collections::BTreeSet;
 
 /// A device that is not taken in, and why.
@@ -11,14 +13,16 @@ use std::collections::BTreeSet;
 pub(super) struct Misfit {
     pub(super) guid: Guid,
     pub(super) device: String,
+    /// The attribute that shows it.
+    pub(super) attribute: AttributeId,
     pub(super) why: String,
     /// Since when, in nanoseconds of the manager's clock.
     pub(super) since_ns: u64,
 }
 
 impl Misfit {
-    fn of(found: &Fabric, node: NodeId, why: String, since_ns: u64) -> Misfit {
-        Misfit { guid: found.node(node).guid, device: found.describe_node(node), why, since_ns }
+    fn of(found: &Fabric, node: NodeId, (attribute, why): (AttributeId, String), since_ns: u64) -> Misfit {
+        Misfit { guid: found.node(node).guid, device: found.describe_node(node), attribute, why, since_ns }
     }
 
     /// For the status.
@@ -26,7 +30,7 @@ impl Misfit {
         Degraded {
             device: self.device.clone(),
             guid: self.guid,
-            attribute: "PortInfo".to_string(),
+            attribute: format!("{:?}", self.attribute),
             method: "Get".to_string(),
             fails: "unfit".to_string(),
             status: None,
@@ -38,7 +42,8 @@ impl Misfit {
 }
 
 /// What is left of a sweep without what does not fit the known fabric, and who does not: ports of newcomers with fewer
-/// data VLs than are in use (G.7), and ports that a known device did not have.
+/// data VLs than are in use (G.7), ports that a known device did not have, and devices of another kind than the one
+/// that is known by their GUID.
 pub(super) fn fitting(
     known: &Fabric,
     (found, sm): (&Fabric, PortId),
@@ -48,12 +53,17 @@ pub(super) fn fitting(
     let mut misfits: Vec<Misfit> = Vec::new();
     let mut unfit = Vec::new();
     for (id, port) in found.ports().filter(|(_, port)| port.peer.is_some()) {
-        let why = match known.by_guid(found.node(port.node).guid) {
-            None if usize::from(port.data_vls) < lanes_in_use => {
-                format!("port {} has {} data VLs, and {lanes_in_use} are in use", port.num, port.data_vls)
+        let (kind, owner) = (found.node(port.node).kind, known.by_guid(found.node(port.node).guid));
+        let why = match owner.map(|owner| known.node(owner)) {
+            None if usize::from(port.data_vls) < lanes_in_use => (
+                AttributeId::PortInfo,
+                format!("port {} has {} data VLs, and {lanes_in_use} are in use", port.num, port.data_vls),
+            ),
+            Some(old) if old.kind != kind => {
+                (AttributeId::NodeInfo, format!("it is a {kind}, and its GUID is that of a {}", old.kind))
             }
-            Some(node) if port.num.0 > known.node(node).num_ports => {
-                format!("port {} is beyond the {} that it had", port.num, known.node(node).num_ports)
+            Some(old) if port.num.0 > old.num_ports => {
+                (AttributeId::PortInfo, format!("port {} is beyond the {} that it had", port.num, old.num_ports))
             }
             _ => continue,
         };
@@ -68,35 +78,54 @@ pub(super) fn fitting(
     }
 }
 
-/// What is left of a sweep without the newcomer that owns the port with this name in `whole`, for which there are no
-/// LIDs, and those behind it in line; and who these are. None if the port is of a known device, which does not give
-/// way.
+/// What is left of a sweep without the newcomers for which `whole` gets no LIDs, and who these are: a port for which
+/// none are left, and those behind it in line; a switch without forwarding entries for all LIDs; ports beyond the
+/// entries that a known switch has. None if known devices alone are in the way, which do not give way.
 pub(super) fn without_room(
     known: &Fabric,
     whole: &Fabric,
-    port: &str,
+    error: &LidError,
     (found, sm): (&Fabric, PortId),
     now_ns: u64,
 ) -> Option<(Fabric, Vec<Misfit>)> {
-    let first = whole.lid_ports().find(|&id| whole.describe_port(id) == port)?;
-    let first = whole.port(first).node;
-    if first.index() < known.node_count() {
+    let is_new = |node: NodeId| node.index() >= known.node_count();
+    let nodes = || whole.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);
+    let (unfit, why): (BTreeSet<NodeId>, _) = match error {
+        LidError::NoRoom { at, .. } => {
+            let first = Some(whole.port(*at).node).filter(|&first| is_new(first))?;
+            let why = (AttributeId::PortInfo, "there are no LIDs left".to_string());
+            (nodes().filter(|&node| node >= first).collect(), why)
+        }
+        LidError::LftCapacity { at, capacity, top, .. } if is_new(*at) => {
+            (BTreeSet::from([*at]), (AttributeId::SwitchInfo, too_few_entries(*capacity, *top)))
+        }
+        LidError::LftCapacity { switch, beyond, .. } => {
+            let why = format!("there are no LIDs left for which {switch} has forwarding entries");
+            (beyond.iter().map(|&port| whole.port(port).node).collect(), (AttributeId::PortInfo, why))
+        }
+        LidError::Exhausted { .. } | LidError::HalfTooSmall { .. } => return None,
+    };
+    let unfit = unfit.into_iter().filter(|&node| is_new(node)).map(|node| whole.node(node).guid);
+    let out: Vec<NodeId> = unfit.filter_map(|guid| found.by_guid(guid)).collect();
+    if out.is_empty() {
         return None;
     }
-    let in_line = |(id, node): &(NodeId, &crate::fabric::Node)| *id >= first && node.present;
-    let guids: BTreeSet<Guid> = whole.nodes().filter(in_line).map(|(_, node)| node.guid).collect();
-    let out: Vec<NodeId> = guids.iter().filter_map(|&guid| found.by_guid(guid)).collect();
-    let why = || "there are no LIDs left".to_string();
-    let misfits = out.iter().map(|&node| Misfit::of(found, node, why(), now_ns)).collect();
+    let misfits = out.iter().map(|&node| Misfit::of(found, node, why.clone(), now_ns)).collect();
     Some((within_reach(&found.without_nodes(&out), sm), misfits))
+}
+
+/// Why a switch cannot take part where LIDs go up to `top`.
+pub(super) fn too_few_entries(capacity: u16, top: Lid) -> String {
+    format!("it has {capacity} forwarding entries, and LIDs up to {top} are in use")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::difference::union;
+    use crate::fabric::difference::{AlignError, recognise, union};
     use crate::fabric::{FabricBuilder, NodeKind};
-    use crate::ids::PortNum;
+    use crate::ids::{Lmc, PortNum};
+    use crate::lid::{Guid2Lid, assign_stable};
 
     const SWITCH: Guid = Guid(1);
 
@@ -111,6 +140,7 @@ mod tests {
             for ((node, num), lanes) in ends.into_iter().zip([4, lanes]) {
                 builder.port_mut(node, num).expect("cabled").data_vls = lanes;
             }
+            builder.port_mut(host, PortNum(1)).expect("cabled").guid = Some(Guid(guid));
         }
         builder.build().expect("a fabric")
     }
@@ -141,17 +171,88 @@ mod tests {
         assert_eq!(fitting(&known, (&rest, sm(&rest)), 4, 9), (rest.clone(), vec![]));
     }
 
+    /// `known` with what has come, and what stands against giving LIDs to all.
+    fn refused(known: &Fabric, found: &Fabric, kept: &str) -> (Fabric, LidError) {
+        let whole = union(known, found).expect("they fit").fabric;
+        let kept = Guid2Lid::read(kept.as_bytes(), "kept").expect("it can be read");
+        let error = assign_stable(&whole, Lmc::masked(1), &kept).expect_err("not all find room");
+        (whole, error)
+    }
+
     #[test]
     fn who_finds_no_lids_keeps_out_those_behind_it_in_line_alone() {
         let known = star(4, &[(0x10, 4)]);
         let found = star(4, &[(0x10, 4), (0x20, 4), (0x30, 4), (0x40, 4)]);
         let whole = union(&known, &found).expect("they fit").fabric;
-        let port = |guid| {
-            let node = whole.by_guid(Guid(guid)).expect("it is there");
-            whole.describe_port(whole.port_at(node, PortNum(1)).expect("its port"))
+        let no_room = |guid| {
+            let at = whole.port_at(whole.by_guid(Guid(guid)).expect("it is there"), PortNum(1)).expect("its port");
+            LidError::NoRoom { port: whole.describe_port(at), at, lids: 2, taken: 49_150 }
         };
-        let (rest, out) = without_room(&known, &whole, &port(0x30), (&found, sm(&found)), 9).expect("a newcomer");
+        let (rest, out) = without_room(&known, &whole, &no_room(0x30), (&found, sm(&found)), 9).expect("a newcomer");
         assert_eq!((present(&rest), out.len()), (vec![1, 0x10, 0x20], 2));
-        assert_eq!(without_room(&known, &whole, &port(0x10), (&found, sm(&found)), 9), None);
+        assert_eq!(without_room(&known, &whole, &no_room(0x10), (&found, sm(&found)), 9), None);
+    }
+
+    /// The star, with so many forwarding entries, and a second switch with so many and a host at its last port.
+    fn two_stars(entries: [u16; 2], hosts: &[(u64, u8)]) -> Fabric {
+        let mut builder = FabricBuilder::new();
+        star(4, hosts).nodes().for_each(|(id, _)| _ = builder.copy(&star(4, hosts), id));
+        builder.node_mut(NodeId(0)).lft_capacity = entries[0];
+        let other = builder.node(NodeKind::Switch, Guid(0x50), 2, "other switch");
+        builder.node_mut(other).lft_capacity = entries[1];
+        let host = builder.node(NodeKind::Ca, Guid(0x60), 1, "host behind");
+        builder.port_mut(host, PortNum(1)).expect("its port").guid = Some(Guid(0x60));
+        let mut link = |a, b| builder.link(a, b, Default::default(), Default::default()).expect("both ports are free");
+        hosts.iter().zip(1..).for_each(|(_, num)| {
+            link((NodeId(0), PortNum(num)), (NodeId(num.into()), PortNum(1)));
+        });
+        link((NodeId(0), PortNum(4)), (other, PortNum(1)));
+        link((other, PortNum(2)), (host, PortNum(1)));
+        builder.build().expect("a fabric")
+    }
+
+    #[test]
+    fn a_newcomer_with_too_few_entries_keeps_out_what_is_behind_it_alone() {
+        let known = star(4, &[(0x10, 4)]);
+        let found = two_stars([0xC000, 3], &[(0x10, 4), (0x20, 4)]);
+        let (whole, error) = refused(&known, &found, "");
+        let (rest, out) = without_room(&known, &whole, &error, (&found, sm(&found)), 9).expect("a newcomer");
+        assert_eq!(present(&rest), [1, 0x10, 0x20]);
+        let told: Vec<String> = out.iter().map(|misfit| misfit.shown().in_words()).collect();
+        let why = "it has 3 forwarding entries, and LIDs up to 8 are in use";
+        assert_eq!(told, [format!("other switch: Get SwitchInfo: does not fit the subnet; it is not taken in: {why}")]);
+    }
+
+    #[test]
+    fn newcomers_beyond_the_entries_of_a_known_switch_keep_nobody_else_out() {
+        let known = two_stars([0xC000, 12], &[(0x10, 4)]);
+        let found = two_stars([0xC000, 12], &[(0x10, 4), (0x20, 4), (0x30, 4)]);
+        let (whole, error) = refused(&known, &found, "0x20 40 41\n");
+        let (rest, out) = without_room(&known, &whole, &error, (&found, sm(&found)), 9).expect("a newcomer");
+        assert_eq!(present(&rest), [1, 0x10, 0x30, 0x50, 0x60]);
+        assert_eq!(out.iter().map(|misfit| misfit.guid).collect::<Vec<_>>(), [Guid(0x20)]);
+        // Whoever is known does not give way.
+        let (whole, error) = refused(&known, &known, "0x60 40 41\n");
+        assert_eq!(without_room(&known, &whole, &error, (&known, sm(&known)), 9), None);
+    }
+
+    #[test]
+    fn who_has_the_guid_of_another_kind_of_device_is_not_taken_for_it() {
+        let (known, narrow) = (star(4, &[(0x10, 4), (0x20, 4)]), star(4, &[(0x10, 4), (0x20, 4), (0x30, 4)]));
+        let mut builder = FabricBuilder::new();
+        narrow.nodes().for_each(|(id, _)| _ = builder.copy(&narrow, id));
+        builder.node_mut(NodeId(2)).kind = NodeKind::Router;
+        for (at, num) in (1..=3).zip(1..) {
+            let ends = [(NodeId(0), PortNum(num)), (NodeId(at), PortNum(1))];
+            builder.link(ends[0], ends[1], Default::default(), Default::default()).expect("both ports are free");
+        }
+        let found = builder.build().expect("a fabric");
+        let recognised = recognise(&known, &found);
+        assert_eq!(present(&recognised.alive), [1, 0x10]);
+        assert!(matches!(recognised.stranger, Some(AlignError::Redefined { guid: Guid(0x20), .. })));
+        let (rest, out) = fitting(&known, (&found, sm(&found)), 4, 9);
+        assert_eq!(present(&rest), [1, 0x10, 0x30]);
+        assert_eq!(out.iter().map(|misfit| misfit.guid).collect::<Vec<_>>(), [Guid(0x20)]);
+        union(&known, &rest).expect("it fits");
     }
 }

@@ -7,7 +7,7 @@ use super::mailbox::{Happening, SharedMailbox};
 use super::responder::{SharedResponder, peer};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
-use crate::subnet::{Ask, Manager, RequestTarget, SubnetError, SubnetManager};
+use crate::subnet::{Ask, AskResult, Manager, RequestTarget, SubnetError, SubnetManager};
 use crate::transport::{Datagram, Transport};
 use crate::wire::{AttributeId, Method, NodeType, Notice, PortInfo, Route, SmInfo, Smp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,8 +49,9 @@ impl PeerManagers {
         let present = |&port: &PortId| fabric.node(fabric.port(port).node).present;
         let ports = fabric.lid_ports().filter(|&port| port != own).filter(present).filter(is_sm);
         let ports: Vec<PortId> = ports.collect();
-        let was_silent = |port: PortId| self.silent.contains(&fabric.port_guid(port));
-        let Some(answers) = manager.ask_managers(&ports, was_silent, until_event).await? else {
+        let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
+        let asks = ports.iter().map(|port| (ask(port), self.silent.contains(&fabric.port_guid(*port)))).collect();
+        let Some(answers) = manager.ask_beside(asks, until_event).await? else {
             manager.keep_callers(callers);
             return Ok(false);
         };
@@ -110,10 +111,12 @@ impl PeerManagers {
                 ElectionCommand::Report(news) | ElectionCommand::PassOver(news) => {
                     mailbox.borrow_mut().post(manager.now_ns(), Happening::Failed(news.to_string()))
                 }
-                ElectionCommand::Poll(guid) => self.poll(manager, responder, guid).await?,
-                ElectionCommand::HandOver(guid) => self.order(manager, responder, guid, PeerOrder::Handover).await?,
+                ElectionCommand::Poll(guid) => self.poll(manager, responder, guid, is_up).await?,
+                ElectionCommand::HandOver(guid) => {
+                    self.order(manager, responder, (guid, PeerOrder::Handover), is_up).await?
+                }
                 ElectionCommand::Acknowledge(guid) => {
-                    self.order(manager, responder, guid, PeerOrder::Acknowledge).await?
+                    self.order(manager, responder, (guid, PeerOrder::Acknowledge), is_up).await?
                 }
                 ElectionCommand::SendTrap(guid) => self.send_trap(manager, guid).await?,
                 // Already answered where the order came in.
@@ -129,45 +132,62 @@ impl PeerManagers {
 
     /// Get(SMInfo). Silence is no event: the election counts its polls.
     async fn poll<T: Transport>(
-        &self,
+        &mut self,
         manager: &mut Manager<T>,
         responder: &SharedResponder,
         guid: Guid,
+        is_up: bool,
     ) -> Result<(), SmError> {
         let Some(&port) = self.ports.get(&guid) else { return Ok(()) };
         let ask = Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
-        match manager.ask(vec![ask]).await?.pop() {
-            Some(Ok(data)) => {
-                if let Some(peer) = peer(&SmInfo::decode(&data)) {
-                    responder.borrow_mut().step(ElectionEvent::Answered(peer), manager.now_ns());
-                }
-                Ok(())
-            }
-            Some(Err(error)) if error.is_fatal() => Err(error.into()),
-            _ => Ok(()),
+        if let Some(Ok(data)) = self.tell(manager, port, ask, is_up).await?
+            && let Some(peer) = peer(&SmInfo::decode(&data))
+        {
+            responder.borrow_mut().step(ElectionEvent::Answered(peer), manager.now_ns());
         }
+        Ok(())
     }
 
     /// Set(SMInfo). Only the answer to a HANDOVER is an event, refusal included.
     async fn order<T: Transport>(
-        &self,
+        &mut self,
         manager: &mut Manager<T>,
         responder: &SharedResponder,
-        guid: Guid,
-        order: PeerOrder,
+        (guid, order): (Guid, PeerOrder),
+        is_up: bool,
     ) -> Result<(), SmError> {
         let Some(&port) = self.ports.get(&guid) else { return Ok(()) };
         let data = Box::new(responder.borrow_mut().info().encode());
         let (method, attribute, modifier) = (Method::Set, AttributeId::SmInfo, order.number());
         let ask = Ask { place: RequestTarget::Port(port), method, attribute, modifier, data };
-        let event = match (manager.ask(vec![ask]).await?.pop(), order) {
+        let event = match (self.tell(manager, port, ask, is_up).await?, order) {
             (Some(Ok(_)), PeerOrder::Handover) => ElectionEvent::Taken(guid),
             (Some(Err(SubnetError::Refused { .. })), PeerOrder::Handover) => ElectionEvent::Refused(guid),
-            (Some(Err(error)), _) if error.is_fatal() => return Err(error.into()),
             _ => return Ok(()),
         };
         responder.borrow_mut().step(event, manager.now_ns());
         Ok(())
+    }
+
+    /// One request to another manager. If it did not answer the last one, and the subnet is up, it is sent once: the
+    /// election repeats it, and a loss must not wait for it meanwhile.
+    async fn tell<T: Transport>(
+        &mut self,
+        manager: &mut Manager<T>,
+        port: PortId,
+        ask: Ask,
+        is_up: bool,
+    ) -> Result<Option<AskResult>, SmError> {
+        let guid = manager.port_guid(port);
+        let once = is_up && guid.is_some_and(|guid| self.silent.contains(&guid));
+        let answers = manager.ask_beside(vec![(ask, once)], false).await?.and_then(|mut answers| answers.pop());
+        match (&answers, guid) {
+            (Some(Err(error)), _) if error.is_fatal() => return Err(error.clone().into()),
+            (Some(Err(SubnetError::Silent { .. })), Some(guid)) => _ = self.silent.insert(guid),
+            (Some(_), Some(guid)) => _ = self.silent.remove(&guid),
+            _ => {}
+        }
+        Ok(answers)
     }
 
     /// Sends trap 144 to a master: something changed at this end port, so the master sweeps again.

@@ -53,6 +53,7 @@ pub fn run(
 async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
     manager.respond_by(context.responder.clone());
     manager.move_sources(context.config.sources);
+    context.mailbox.borrow_mut().view.aside = context.aside().to_vec();
     if context.config.planning == Planning::Threaded {
         manager.breathe_for(BREATH_NS);
     }
@@ -456,7 +457,8 @@ async fn begin<T: Transport>(
     let lmc = context.config.lmc;
     manager.breathe().await?;
     let held = bring_up::keeping_their_lids(found, lmc);
-    let fabric = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc, &held))?;
+    let equipped = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc, &held));
+    let fabric = equipped.inspect_err(|error| bring_up::note_too_short(manager, found, error))?;
     let aside = AsideElements::named(context.aside());
     bring_up::bring_up(manager, &context.config, found, fabric, &aside).await
 }

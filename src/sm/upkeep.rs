@@ -30,7 +30,6 @@ use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running
 use crate::fabric::summary::counted;
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
-use crate::lid::LidError;
 use crate::machine::Outcome;
 use crate::plan::{self, Assumption, Lanes, Scheme};
 use crate::subnet::{Manager, SubnetEvent, SubnetManager, WriteOrder};
@@ -109,10 +108,12 @@ impl<T: Transport> Upkeep<T> {
 
     pub(super) fn into_manager(mut self, context: &mut Context) -> Manager<T> {
         context.journal = self.driver.take_journal();
+        context.aside = Some(self.aside.names());
         // It is up under another manager, or under none: whoever asks must not be shown what was.
         context.post(self.now_ns(), Happening::Down);
         let view = &mut context.mailbox.borrow_mut().view;
-        *view = SubnetView { smps: std::mem::take(&mut view.smps), ..SubnetView::default() };
+        let (smps, aside) = (std::mem::take(&mut view.smps), self.aside.described(&self.driver.running().known));
+        *view = SubnetView { smps, aside, ..SubnetView::default() };
         self.driver.into_subnet().into_manager()
     }
 
@@ -394,7 +395,10 @@ impl<T: Transport> Upkeep<T> {
         self.driver.subnet_mut().manager.breathe().await?;
         // Before every change: what comes may bring it, and somebody may have switched it on.
         let alive = self.driver.running().alive.clone();
-        bring_up::refuse_adaptive(&mut self.driver.subnet_mut().manager, &alive, &context.config).await?;
+        let manager = &mut self.driver.subnet_mut().manager;
+        if !bring_up::refuse_adaptive(manager, &alive, &context.config, heeds).await? {
+            return Ok(false);
+        }
         let Running { known, sm, .. } = self.driver.running();
         let sm = *sm;
         self.aside.surveyed(self.driver.subnet().manager(), known, &alive);
@@ -526,7 +530,7 @@ impl<T: Transport> Upkeep<T> {
         let (mut rest, mut unfit) = misfits::fitting(&known, (found, sm), in_use, now_ns);
         let lmc = context.config.lmc;
         let whole = loop {
-            if difference::recognise(&known, &rest).is_ok_and(|recognised| recognised.stranger.is_none()) {
+            if difference::recognise(&known, &rest).stranger.is_none() {
                 break None;
             }
             let union = difference::union(&known, &rest)?;
@@ -535,8 +539,8 @@ impl<T: Transport> Upkeep<T> {
                 Ok(whole) => break Some(whole),
                 Err(error) => error,
             };
-            let SmError::Lids(LidError::NoRoom { port, .. }) = &error else { return Err(error) };
-            let Some((fewer, out)) = misfits::without_room(&known, &union.fabric, port, (&rest, sm), now_ns) else {
+            let SmError::Lids(lacking) = &error else { return Err(error) };
+            let Some((fewer, out)) = misfits::without_room(&known, &union.fabric, lacking, (&rest, sm), now_ns) else {
                 return Err(error);
             };
             rest = fewer;

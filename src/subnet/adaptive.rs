@@ -1,60 +1,87 @@
 //! Switches that choose outputs by themselves, against assumption `entries-decide`.
 //!
 //! No standard attribute says so. Switches of NVIDIA (Mellanox) have an attribute of their own for it, and only they
-//! are asked, since its number means something else elsewhere. A kind of switch that does not serve it is asked once.
+//! are asked, since its number means something else elsewhere. Of a kind of switch that does not serve it no more than
+//! two are asked, and these once.
 
 use super::{Ask, Manager, RequestTarget, SubnetError};
 use crate::fabric::NodeId;
+use crate::ids::Guid;
 use crate::transport::Transport;
 use crate::wire::AttributeId;
 use crate::wire::vendor::AdaptiveRoutingInfo;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// NodeInfo:VendorID of NVIDIA (Mellanox).
 const MAKER: u32 = 0x00_02C9;
 
+/// How many switches of an unknown kind are asked first. Each that is silent costs all tries, and one may be ill.
+const FIRST: usize = 2;
+
+/// Who says whether it chooses outputs by itself.
+#[derive(Debug, Default)]
+pub(super) struct AdaptiveKinds {
+    /// Kinds of switches, by NodeInfo:DeviceID: whether they say so.
+    serve: BTreeMap<u32, bool>,
+    /// Switches that did not answer the last time: they are asked once.
+    silent: BTreeSet<Guid>,
+}
+
 impl<T: Transport> Manager<T> {
     /// The switches of the known fabric that say that adaptive routing, or a fallback to other outputs, is on, in index
-    /// order.
+    /// order; none if that `until_event` events and one has come.
     ///
     /// # Errors
     /// No fabric is known, or the port failed.
-    pub async fn adaptive_switches(&mut self) -> Result<Vec<NodeId>, SubnetError> {
+    pub async fn adaptive_switches(&mut self, until_event: bool) -> Result<Option<Vec<NodeId>>, SubnetError> {
         let mut kinds: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
         for switch in self.live_switches()? {
             let node = self.topology("asking for adaptive routing")?.fabric.node(switch);
-            if node.vendor_id == MAKER && !self.without_adaptive.contains(&node.device_id) {
+            if node.vendor_id == MAKER && self.adaptive.serve.get(&node.device_id) != Some(&false) {
                 kinds.entry(node.device_id).or_default().push(switch);
             }
         }
-        let mut adaptive = Vec::new();
-        for (kind, switches) in kinds {
-            // One first: a kind that does not serve the attribute may stay silent, and each would cost every retry.
-            let (one, others) = switches.split_at(1);
-            match self.ask_adaptive(one).await?[..] {
-                [Some(is_on)] => adaptive.extend(is_on.then_some(one[0])),
-                _ => {
-                    self.without_adaptive.insert(kind);
-                    continue;
-                }
-            }
-            let answers = self.ask_adaptive(others).await?;
-            adaptive.extend(
-                others.iter().zip(answers).filter(|(_, answer)| *answer == Some(true)).map(|(&switch, _)| switch),
-            );
+        let (mut first, mut others) = (Vec::new(), Vec::new());
+        for (kind, switches) in &kinds {
+            let count = if self.adaptive.serve.contains_key(kind) { switches.len() } else { FIRST.min(switches.len()) };
+            first.extend(&switches[..count]);
+            others.extend(switches[count..].iter().map(|&switch| (*kind, switch)));
         }
-        adaptive.sort_unstable();
-        Ok(adaptive)
+        let Some(mut answers) = self.ask_adaptive(&first, until_event).await? else { return Ok(None) };
+        for (kind, switches) in kinds {
+            let serves = switches.iter().any(|switch| answers.contains_key(switch));
+            self.adaptive.serve.entry(kind).or_insert(serves);
+        }
+        others.retain(|(kind, _)| self.adaptive.serve[kind]);
+        let others: Vec<NodeId> = others.into_iter().map(|(_, switch)| switch).collect();
+        let Some(more) = self.ask_adaptive(&others, until_event).await? else { return Ok(None) };
+        answers.extend(more);
+        Ok(Some(answers.into_iter().filter(|&(_, is_on)| is_on).map(|(switch, _)| switch).collect()))
     }
 
-    /// Whether each chooses outputs by itself; none where it does not say.
-    async fn ask_adaptive(&mut self, switches: &[NodeId]) -> Result<Vec<Option<bool>>, SubnetError> {
-        let ask = |&switch: &NodeId| Ask::get(RequestTarget::Node(switch), AttributeId::AdaptiveRoutingInfo, 0);
-        let answers = self.ask(switches.iter().map(ask).collect()).await?;
-        let is_on = |info: AdaptiveRoutingInfo| info.fallback || info.enabled;
-        Ok(answers
-            .iter()
-            .map(|answer| answer.as_ref().ok().map(|data| is_on(AdaptiveRoutingInfo::decode(data))))
-            .collect())
+    /// Whether each chooses outputs by itself, of those that say so.
+    async fn ask_adaptive(
+        &mut self,
+        switches: &[NodeId],
+        until_event: bool,
+    ) -> Result<Option<BTreeMap<NodeId, bool>>, SubnetError> {
+        let fabric = &self.topology("asking for adaptive routing")?.fabric;
+        let guids: Vec<Guid> = switches.iter().map(|&switch| fabric.node(switch).guid).collect();
+        let ask = |switch| Ask::get(RequestTarget::Node(switch), AttributeId::AdaptiveRoutingInfo, 0);
+        let was_silent = |guid: &Guid| self.adaptive.silent.contains(guid);
+        let asks = switches.iter().zip(&guids).map(|(&switch, guid)| (ask(switch), was_silent(guid))).collect();
+        let Some(answers) = self.ask_beside(asks, until_event).await? else { return Ok(None) };
+        let mut answers = BTreeMap::new();
+        for ((&switch, guid), answer) in switches.iter().zip(guids).zip(answers) {
+            match &answer {
+                Err(SubnetError::Silent { .. }) => self.adaptive.silent.insert(guid),
+                _ => self.adaptive.silent.remove(&guid),
+            };
+            if let Ok(data) = answer {
+                let AdaptiveRoutingInfo { fallback, enabled } = AdaptiveRoutingInfo::decode(&data);
+                answers.insert(switch, fallback || enabled);
+            }
+        }
+        Ok(Some(answers))
     }
 }

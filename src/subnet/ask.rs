@@ -4,7 +4,7 @@ use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, settled};
 use super::{REQUESTS_AT_A_TIME, SubnetError, Timing};
 use crate::fabric::{NodeId, PortId};
-use crate::ids::PortNum;
+use crate::ids::{Guid, PortNum};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method, NodeInfo, PortInfo, SMP_DATA_SIZE, SwitchInfo, VlCount, capability};
 use rustc_hash::FxHashMap;
@@ -83,18 +83,17 @@ impl<T: Transport> Manager<T> {
         Ok(answers)
     }
 
-    /// Asks ports for SMInfo, some of them `once`; none if `until_event` and one has come.
+    /// Asks devices side by side, some of them once; none if `until_event` and one has come.
     ///
     /// # Errors
     /// As [`Manager::ask`].
-    pub async fn ask_managers(
+    pub async fn ask_beside(
         &mut self,
-        ports: &[PortId],
-        once: impl Fn(PortId) -> bool,
+        asks: Vec<(Ask, bool)>,
         until_event: bool,
     ) -> Result<Option<Vec<AskResult>>, SubnetError> {
-        let asks = ports.iter().map(|&port| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0));
-        let once = ports.iter().zip(0..).filter(|&(&port, _)| once(port)).map(|(_, tag)| tag).collect();
+        let once = asks.iter().zip(0..).filter(|((_, once), _)| *once).map(|(_, tag)| tag).collect();
+        let asks = asks.into_iter().map(|(ask, _)| ask);
         let answers = self.ask_some(asks, &mut Unanswered::default(), &once, until_event).await?;
         Ok((!self.is_interrupted(until_event)).then_some(answers))
     }
@@ -184,6 +183,11 @@ impl<T: Transport> Manager<T> {
     /// The manager's own port, once a fabric is known.
     pub fn own_port(&self) -> Option<PortId> {
         self.topology.as_ref().map(|known| known.sm)
+    }
+
+    /// The GUID of a port of the known fabric.
+    pub fn port_guid(&self, port: PortId) -> Option<Guid> {
+        self.topology.as_ref().map(|known| known.fabric.port_guid(port))
     }
 
     /// Hops from the manager's port to a device; the most there can be if no path leads there.

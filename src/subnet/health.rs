@@ -32,6 +32,8 @@ pub enum FailingAs {
     Refuses(u16),
     /// It answers that it holds something else than what was written.
     HoldsOther,
+    /// It answers what no place in the subnet suits, and why.
+    Unfit(String),
 }
 
 /// A device that fails at an attribute.
@@ -147,7 +149,7 @@ impl Health {
             let may_do_better = |ailment: &Ailment| match ailment.fails {
                 FailingAs::Silent => true,
                 FailingAs::HoldsOther => ailment.attribute == AttributeId::PortInfo,
-                FailingAs::Refuses(_) => false,
+                FailingAs::Refuses(_) | FailingAs::Unfit(_) => false,
             };
             if !absence.was_hurried && own.all(may_do_better) {
                 *absence = Absence { until_ns: now_ns, was_hurried: true, ..*absence };

@@ -1,5 +1,6 @@
 //! [`Manager`]: the subnet manager over one port. Runs exchanges, dispatches incoming MADs, keeps counts.
 
+use super::adaptive::AdaptiveKinds;
 use super::apply::OnFailure;
 use super::error::status_meaning;
 use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
@@ -102,8 +103,8 @@ pub struct Manager<T> {
     pub(super) longest_way: Option<u32>,
     /// From where counters of data count.
     pub(super) zero: CounterZero,
-    /// Kinds of switches, by NodeInfo:DeviceID, that do not say whether they choose outputs by themselves.
-    pub(super) without_adaptive: BTreeSet<u32>,
+    /// Who says whether it chooses outputs by itself.
+    pub(super) adaptive: AdaptiveKinds,
     /// LIDs of ports that speak as a manager's.
     pub(super) callers: BTreeSet<Lid>,
     /// What devices fail at.
@@ -176,7 +177,7 @@ impl<T: Transport> Manager<T> {
             zero: CounterZero::default(),
             found: Freshness::Stale,
             changed: BTreeSet::new(),
-            without_adaptive: BTreeSet::new(),
+            adaptive: AdaptiveKinds::default(),
             callers: BTreeSet::new(),
             health: Health::default(),
             clears: true,

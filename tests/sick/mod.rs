@@ -8,6 +8,7 @@ mod instead;
 mod keys;
 mod lanes_last;
 mod masters;
+mod misfits;
 mod odd_ports;
 mod one_device;
 mod scene;

@@ -3,7 +3,7 @@
 use super::scene::{S, Scene, Setup};
 use reconfig::ids::{Lid, Lmc};
 use reconfig::sim::SimConfig;
-use reconfig::sm::SubnetArrival;
+use reconfig::sm::{SubnetArrival, Takeover};
 use reconfig::wire::{AttributeId, Method, PortInfo, PortPhysState, PortState, SMP_DATA_SIZE, VlCount};
 
 const HOST: &str = "host-16 HCA-1";
@@ -32,7 +32,13 @@ fn with_odd_port(setup: Setup, edit: impl FnOnce(PortInfo) -> PortInfo) -> Scene
     });
     let scene = scene.another(setup);
     assert_eq!(info(&scene, HOST).port_state, PortState::Initialize);
-    scene.rewrite(HOST, AttributeId::PortInfo, 1, |held| {
+    meddled(&scene, HOST, edit);
+    scene
+}
+
+/// Somebody writes other settings to a host's port, which stays in its state.
+fn meddled(scene: &Scene, host: &str, edit: impl FnOnce(PortInfo) -> PortInfo) {
+    scene.rewrite(host, AttributeId::PortInfo, 1, |held| {
         let unchanged = PortInfo {
             port_state: PortState::NoChange,
             port_phys_state: PortPhysState::NoChange,
@@ -41,7 +47,6 @@ fn with_odd_port(setup: Setup, edit: impl FnOnce(PortInfo) -> PortInfo) -> Scene
         };
         edit(unchanged).encode()
     });
-    scene
 }
 
 fn lmcs(scene: &Scene) -> Vec<Lmc> {
@@ -57,6 +62,37 @@ fn a_port_with_a_lid_of_another_subnet_changes_nothing_for_the_others() {
         assert_eq!(scene.arrival(), Some(SubnetArrival::Adopted), "LID {lid} LMC {lmc}");
         assert_eq!((scene.unreached(&[]), lmcs(&scene)), (vec![], vec![Lmc::masked(1); 2]), "LID {lid} LMC {lmc}");
     }
+}
+
+/// A port that carries data under an LMC that it should not have is brought in anew, and nobody else notices.
+#[test]
+fn an_active_port_with_another_lmc_changes_nothing_for_the_others() {
+    for lmc in [0, 2] {
+        let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup(), &[]);
+        is_up(&mut scene);
+        let mut scene = scene.another(setup());
+        meddled(&scene, HOST, |held| PortInfo { lmc: Lmc::masked(lmc), ..held });
+        assert_eq!(info(&scene, HOST).port_state, PortState::Active);
+        is_up(&mut scene);
+        assert_eq!(scene.arrival(), Some(SubnetArrival::Adopted), "LMC {lmc}");
+        assert_eq!((scene.unreached(&[]), lmcs(&scene)), (vec![], vec![Lmc::masked(1); 2]), "LMC {lmc}");
+        assert_eq!((scene.failures(), scene.degraded()), (vec![], vec![]), "LMC {lmc}");
+    }
+}
+
+/// Where half of the ports are unlike the others, nobody knows who is odd.
+#[test]
+fn ports_that_are_no_minority_are_not_taken_down() {
+    let setup = Setup { takeover: Takeover::Rewrite, ..setup() };
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup, &[]);
+    is_up(&mut scene);
+    let mut scene = scene.another(setup);
+    for host in 9..=16 {
+        meddled(&scene, &format!("host-{host} HCA-1"), |held| PortInfo { lmc: Lmc::masked(0), ..held });
+    }
+    is_up(&mut scene);
+    assert!(matches!(scene.arrival(), Some(SubnetArrival::Rewritten { .. })), "{:?}", scene.arrival());
+    assert_eq!(scene.unreached(&[]), []);
 }
 
 #[test]

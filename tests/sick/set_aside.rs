@@ -1,6 +1,7 @@
 //! What a user has ordered away stays out of the routing until it is taken back or has left: whatever dies meanwhile,
 //! whoever falls silent, and whoever manages the subnet next.
 
+use super::masters::both;
 use super::scene::{S, Scene, Setup};
 use reconfig::ids::{Lid, PortNum};
 use reconfig::journal::Journal;
@@ -126,6 +127,32 @@ fn what_is_set_aside_and_routed_all_the_same_is_taken_out_of_the_routing() {
     is_up(&mut scene);
     assert_eq!((rows_over(&scene, SPINE), scene.unreached(&[])), (0, vec![]), "{:?}", scene.failures());
     assert_eq!(aside(&scene), [SPINE]);
+}
+
+/// A manager that records nothing hands the subnet over, stands by, and gets it again when the other one dies.
+#[test]
+fn what_is_set_aside_stays_so_while_another_manager_is_master() {
+    let mut first = cold();
+    is_up(&mut first);
+    let element = SubnetElement::Switch(SPINE.to_string());
+    order(&mut first, ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: false });
+    let mut second = first.beside("host-9 HCA-1", Setup { priority: 1, ..setup() });
+    let port = first.port("host-9 HCA-1");
+    first.transport.with(|sim| sim.set_is_sm(port, true));
+    first.mailbox.borrow_mut().order(ManagerOrder::Sweep);
+    let handed = |one: &Scene, other: &Scene| (one.role(), other.role()) == ("standby", "master");
+    assert!(both(&mut first, &mut second, 60 * S, handed), "{} {}", first.role(), second.role());
+    both(&mut first, &mut second, 5 * S, |_, _| false);
+    assert_eq!((aside(&first), aside(&second)), (vec![SPINE.to_string()], vec![]));
+    second.transport.hang_up();
+    drop(second);
+    first.transport.with(|sim| sim.set_is_sm(port, false));
+    assert!(first.until(60 * S, |first| first.role() == "master"), "{:?}", first.failures());
+    first.pass(10 * S);
+    assert_eq!((rows_over(&first, SPINE), aside(&first)), (0, vec![SPINE.to_string()]), "{:?}", first.failures());
+    assert_eq!(first.unreached(&[]), []);
+    order(&mut first, take_back());
+    assert_eq!((is_routed(&first), aside(&first)), (true, vec![]), "{:?}", first.failures());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::NodeName;
 use super::keys::{PortKey, find, key, present_by_guid};
-use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
+use crate::fabric::{Fabric, Node, NodeId, NodeKind, PortId};
 use crate::ids::Guid;
 
 /// Why a capture is not a part of a known fabric. If it has more, use [`super::union`].
@@ -42,7 +42,7 @@ pub enum AlignError {
 /// # Errors
 /// A node or a cable that `known` lacks.
 pub fn align(known: &Fabric, found: &Fabric) -> Result<Fabric, AlignError> {
-    match recognise(known, found)? {
+    match recognise(known, found) {
         Recognised { alive, stranger: None } => Ok(alive),
         Recognised { stranger: Some(stranger), .. } => Err(stranger),
     }
@@ -57,21 +57,16 @@ pub struct Recognised {
     pub stranger: Option<AlignError>,
 }
 
-/// As [`align`], but unknown elements are reported instead of refused.
-///
-/// # Errors
-/// One GUID belongs to two kinds of node.
-pub fn recognise(known: &Fabric, found: &Fabric) -> Result<Recognised, AlignError> {
-    let stranger = match stranger(known, found) {
-        Some(redefined @ AlignError::Redefined { .. }) => return Err(redefined),
-        other => other,
-    };
+/// As [`align`], but unknown elements are reported instead of refused. A node of another kind than the one that is
+/// known by its GUID is unknown, and the known one was not found.
+pub fn recognise(known: &Fabric, found: &Fabric) -> Recognised {
+    let stranger = stranger(known, found);
     // Only missing elements are removed from `known`, so its indices, LIDs and rates are unchanged.
-    let gone = known.nodes().filter(|(_, node)| present_by_guid(found, node.guid).is_none());
-    let gone: Vec<NodeId> = gone.map(|(id, _)| id).collect();
+    let is_found = |node: &Node| present_by_guid(found, node.guid).is_some_and(|id| found.node(id).kind == node.kind);
+    let gone: Vec<NodeId> = known.nodes().filter(|(_, node)| !is_found(node)).map(|(id, _)| id).collect();
     let pulled = known.links().filter(|&(a, b)| !has_cable(found, key(known, a), key(known, b)));
     let pulled: Vec<PortId> = pulled.map(|(a, _)| a).collect();
-    Ok(Recognised { alive: known.without_nodes(&gone).without_links(&pulled), stranger })
+    Recognised { alive: known.without_nodes(&gone).without_links(&pulled), stranger }
 }
 
 /// The first element found that cannot belong to `known`: GUIDs of two kinds first, then nodes, then cables.

@@ -111,7 +111,7 @@ mod tests {
         ];
         for ((name, kept), made) in SCHEMAS.iter().zip(&made) {
             if std::env::var_os("UPDATE_EXPECT").is_some() {
-                let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schemas/{name}.json"));
+                let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/schemas/{name}.json"));
                 std::fs::write(file, made).expect("written");
             } else {
                 assert!(kept == made, "docs/schemas/{name}.json is not what the types make: UPDATE_EXPECT=1 writes it");

@@ -363,17 +363,17 @@ fn check_reserved(fabric: &Fabric, config: &Config) -> Result<(), SmError> {
 }
 
 /// Refuses a subnet in which switches do not send packets where their entries say, unless it is to be managed
-/// nevertheless. Whether all were asked: an event ends that, if it `heeds` events.
+/// nevertheless. Whether all were asked: an event ends that if `until_event`.
 pub(super) async fn refuse_adaptive<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
     config: &Config,
-    heeds: bool,
+    until_event: bool,
 ) -> Result<bool, SmError> {
     if config.allows_adaptive {
         return Ok(true);
     }
-    let Some(adaptive) = manager.adaptive_switches(heeds).await? else { return Ok(false) };
+    let Some(adaptive) = manager.adaptive_switches(until_event).await? else { return Ok(false) };
     match adaptive.split_first() {
         None => Ok(true),
         Some((&first, others)) => Err(SmError::Adaptive { switch: fabric.describe_node(first), others: others.len() }),

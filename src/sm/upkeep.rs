@@ -396,7 +396,7 @@ impl<T: Transport> Upkeep<T> {
         // Before every change: what comes may bring it, and somebody may have switched it on.
         let alive = self.driver.running().alive.clone();
         let manager = &mut self.driver.subnet_mut().manager;
-        if !bring_up::refuse_adaptive(manager, &alive, &context.config, heeds).await? {
+        if !bring_up::refuse_adaptive(manager, &alive, &context.config, until_event).await? {
             return Ok(false);
         }
         let Running { known, sm, .. } = self.driver.running();

@@ -71,7 +71,7 @@ impl<T: Transport> Manager<T> {
         let was_silent = |guid: &Guid| self.adaptive.silent.contains(guid);
         let asks = switches.iter().zip(&guids).map(|(&switch, guid)| (ask(switch), was_silent(guid))).collect();
         let Some(answers) = self.ask_beside(asks, until_event).await? else { return Ok(None) };
-        let mut answers = BTreeMap::new();
+        let mut adaptive = BTreeMap::new();
         for ((&switch, guid), answer) in switches.iter().zip(guids).zip(answers) {
             match &answer {
                 Err(SubnetError::Silent { .. }) => self.adaptive.silent.insert(guid),
@@ -79,9 +79,9 @@ impl<T: Transport> Manager<T> {
             };
             if let Ok(data) = answer {
                 let AdaptiveRoutingInfo { fallback, enabled } = AdaptiveRoutingInfo::decode(&data);
-                answers.insert(switch, fallback || enabled);
+                adaptive.insert(switch, fallback || enabled);
             }
         }
-        Ok(Some(answers))
+        Ok(Some(adaptive))
     }
 }

@@ -6,7 +6,7 @@ use crate::sa::running::Across;
 use crate::support::across::id;
 use reconfig::fabric::PortId;
 use reconfig::ids::{Half, Lid, PKey, Sl, SubnetId};
-use reconfig::resolve::{Completion, ReplyPath, completed, reply_path, request_along};
+use reconfig::resolve::{Completion, GlobalPath, ReplyPath, completed, reply_path, request_along};
 use reconfig::routers::{self, Arrival, Discard, Enforcement, Levels, LevelsRule, Routes, relay};
 use reconfig::sa::SaLimits;
 use reconfig::wire::sa::PathRecord;
@@ -105,7 +105,7 @@ fn set_up(across: &Across, levels: Levels) -> (ConnectRequest, Result<Arrived, D
     let at = reconfig::fabric::subnets::SubnetPort { subnet: id(far), port: router };
     assert!(across.subnets.router_of(at).is_some(), "by a router's LID answers go back");
     let ReplyPath { dlid, path_bits, sl, global, sgid, dgid } = reply_path(&taken, 0b11);
-    let (traffic_class, flow_label, hop_limit) = global.expect("a global header");
+    let GlobalPath { traffic_class, flow_label, hop_limit } = global.expect("a global header");
     let base = across.subnets.fabric(id(far)).port(arrived.port).lid.expect("a host has one");
     let grh = Grh { traffic_class, flow_label, hop_limit, sgid, dgid, ..grh_of(&path) };
     let packet = Packet { subnet: far, slid: Lid(base.0 + u16::from(path_bits)), dlid, sl, grh };

@@ -146,7 +146,7 @@ fn a_faulty_description_is_refused_by_its_fault() {
         ("schemes:", "scheme:", "unknown field `scheme`"),
         ("auto, in-place", "auto, in_place", "in_place"),
         ("[0.1]", "[0]", "`loads`: 0 is not above 0"),
-        ("count: 2", "count: 0", "`seeds`: there is none"),
+        ("count: 2", "count: 0", "`seeds`: the list is empty"),
         ("campaign/1", "campaign/9", "`reconfig.campaign/1` is expected"),
         ("\"torus:3x3,1\"", "missing.ibnetdiscover", "missing.ibnetdiscover"),
         ("[root, cable]", "[root, spine]", "unknown variant `spine`"),

@@ -58,7 +58,6 @@ fn the_object_says_the_same() {
 fn what_cannot_be_audited_is_refused() {
     says(&[CYCLE, "--engine", "up-down", "--vls", "2"], 2, &["2 layers", "choose 4 data VLs"]);
     says(&["fixtures/subnets/two-subnets.subnets.yaml", "--engine", "dfsssp"], 2, &["subnet-0", "such as up-down"]);
-    says(&["fixtures/topologies/ring-8.ibnetdiscover", "--engine", "up-down"], 2, &["is one fabric"]);
     says(&[CYCLE, "--fdbs", "none"], 2, &["lists several subnets"]);
     says(
         &[CYCLE, "--engine", "up-down", "--hop-limit", "1"],

@@ -78,7 +78,7 @@ fn one_fabric_is_routed_and_judged_as_a_list_of_one_is() {
     let folder = tempfile::tempdir().unwrap();
     let silent = folder.path().join("silent.ibnetdiscover");
     let message = "ibwarn: [7] _do_madrpc: send failed; DR path slid 0; dlid 0; 0,1,7: timed out\n";
-    std::fs::write(&silent, message.to_string() + &std::fs::read_to_string(GHOST).unwrap()).unwrap();
+    std::fs::write(&silent, message.to_string() + &text_of(GHOST)).unwrap();
     let output = reconfig(&["audit", silent.to_str().unwrap(), "--engine", "up-down"]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stdout(&output).contains("NOT KNOWN: no fault in what the capture shows"), "{}", stdout(&output));

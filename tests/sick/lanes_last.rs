@@ -178,7 +178,7 @@ fn where_nothing_shows_that_packets_have_left_it_is_said_once_and_tried_again_ev
     scene.pass(300 * S);
     let failures = scene.failures();
     let [why] = &failures[..] else { panic!("said {} times: {failures:?}", failures.len()) };
-    assert!(why.contains("Flush") && why.contains("--takeover proved asks for that"), "{why}");
+    assert!(why.contains("Flush") && why.contains("--takeover proved requires that"), "{why}");
     // After 2, 4, 8, 16 and 32 seconds, and then after each minute.
     let sweeps = count(&scene, |said| matches!(said, Happening::HostsUp));
     assert_eq!((scene.arrival(), sweeps), (None, 1 + 5 + 3));

@@ -37,8 +37,6 @@ pub struct Context {
     pub pace: SweepPolicy,
     /// Where changes are recorded before they are made; none if nowhere.
     pub journal: Option<Journal>,
-    /// Why nothing is recorded though it was to be, for the status.
-    pub unrecorded: Option<String>,
     /// Unix time at which the transport's clock was 0, in nanoseconds: tickets of questions rise with it, from one
     /// manager to the next. 0 in a simulation, whose clock outlives managers.
     pub epoch_ns: u64,
@@ -56,7 +54,6 @@ impl Context {
             keep: Box::new(|_| {}),
             pace: SweepPolicy::default(),
             journal: None,
-            unrecorded: None,
             epoch_ns: 0,
         }
     }

@@ -59,7 +59,7 @@ pub(super) async fn open_ends<T: Transport>(
         |wanted: SlToVl, told: AskResult| told.is_ok_and(|held| SlToVlMappingTable::decode(&held).0 == wanted.0);
     let rest = closed.iter().zip(told).filter(|((_, wanted), told)| !is_open(*wanted, told.clone()));
     let rest: Vec<PortId> = rest.map(|((port, _), _)| *port).collect();
-    manager.ends_are_closed(&fabric, &rest);
+    manager.ends_are_closed(&rest);
     let opened = closed.len() - rest.len();
     Ok((!closed.is_empty()).then(|| {
         let left = if rest.is_empty() { String::new() } else { format!(", and {} do not take it", rest.len()) };

@@ -48,6 +48,7 @@ impl<T: Transport> Watched<T> {
 
     /// Reports the states entered since the last call.
     pub(super) fn follow(&self) {
+        self.counts();
         for state in self.trail.take() {
             self.post(Happening::Entered { state });
         }
@@ -55,6 +56,12 @@ impl<T: Transport> Watched<T> {
 
     fn post(&self, happening: Happening) {
         self.mailbox.borrow_mut().post(self.manager.now_ns(), happening);
+    }
+
+    /// Shows what was sent, and how many end ports are closed.
+    fn counts(&self) {
+        let view = &mut self.mailbox.borrow_mut().view;
+        (view.smps, view.closed_ends) = (self.manager.smps().clone(), self.manager.closed_ends());
     }
 
     /// Reports a sweep.
@@ -69,7 +76,7 @@ impl<T: Transport> Watched<T> {
     /// Reports a barrier, and pauses there if requested. Writes outside a change pass no barrier that anybody would
     /// look at.
     async fn passed(&mut self, barrier: &'static str) -> Result<(), SubnetError> {
-        self.mailbox.borrow_mut().view.smps = self.manager.smps().clone();
+        self.counts();
         if !self.mailbox.borrow_mut().hold_at(barrier) {
             return Ok(());
         }
@@ -119,7 +126,7 @@ impl<T: Transport> SubnetManager for Watched<T> {
 
     async fn glance(&mut self) -> Result<Glance, SubnetError> {
         let glance = self.manager.glance().await?;
-        self.mailbox.borrow_mut().view.smps = self.manager.smps().clone();
+        self.counts();
         Ok(glance)
     }
 

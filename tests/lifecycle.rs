@@ -9,8 +9,8 @@ use reconfig::fabric::{NodeId, PortId};
 use reconfig::machine::{CallOff, Outcome};
 use reconfig::plan::Scheme;
 use reconfig::sm::lifecycle::{
-    Goal, LifecycleCommand, LifecycleEvent, LifecycleInput, LifecycleState, Mandate, Purpose, Reaction, RetiredHalf,
-    Unfinished, begin, step,
+    BringUpAttempt, Goal, LifecycleCommand, LifecycleEvent, LifecycleInput, LifecycleState, Mandate, Purpose, Reaction,
+    RetiredHalf, Unfinished, begin, step,
 };
 use reconfig::sm::{FoundElement, OrderAnswer, OrderId};
 
@@ -597,6 +597,34 @@ fn a_half_that_cannot_follow_is_given_up_by_the_clock() {
     assert!(now_ns > 60 * S, "after {now_ns} ns");
 }
 
+/// Whoever ordered a survey hears of a change that is not made.
+#[test]
+fn an_order_whose_change_is_not_made_is_not_called_done() {
+    let prepared = prepared();
+    let reaction = Reaction { order: Some(ORDER), changes: 0, failures: 0, retired: RetiredHalf::Current };
+    let changing = LifecycleState::Changing(Purpose::React(reaction));
+    let resuming = LifecycleState::Resuming { reaction, since_ns: 1, removes: None };
+    let called_off = || record(&prepared, Outcome::CalledOff(CallOff::Abort));
+    let answer = |state, event| {
+        let (_, commands) = step(state, event, LifecycleInput { now_ns: 3, mandate: Mandate::Full });
+        commands.into_iter().find_map(|command| match command {
+            LifecycleCommand::Answer(ORDER, answer) => Some(answer),
+            _ => None,
+        })
+    };
+    for state in [LifecycleState::Surveying(reaction), LifecycleState::Preparing(Purpose::React(reaction)), changing] {
+        let told = answer(state, no_answer());
+        assert!(matches!(&told, Some(OrderAnswer::NotDone(why)) if why == "no answer"), "{state:?}: {told:?}");
+    }
+    for state in [changing, resuming] {
+        for ended in [called_off(), record(&prepared, stands_still())] {
+            assert!(matches!(answer(state, ended), Some(OrderAnswer::Changed(_))), "{state:?}");
+        }
+    }
+    let done = answer(LifecycleState::SettingUp(reaction), LifecycleEvent::SetUp(None));
+    assert_eq!(done, Some(OrderAnswer::Surveyed));
+}
+
 #[test]
 fn whoever_stops_beside_what_is_not_ended_says_so() {
     let prepared = prepared();
@@ -605,6 +633,9 @@ fn whoever_stops_beside_what_is_not_ended_says_so() {
     assert_eq!(told, ["report", "answer"], "an order that stands still is trouble, too");
     let (stale, _) = stepped(removing(&prepared), record(&prepared, Outcome::Completed), 2, Mandate::Full);
     assert_eq!((stop(halted), stop(stale)), (vec!["report-unfinished"], vec!["report-unfinished"]));
+    // Of what an earlier manager has closed the lifecycle knows nothing.
+    let attempt = BringUpAttempt::default();
+    assert_eq!(stop(LifecycleState::BackingOff { until_ns: 9, attempt }), ["report-unfinished"]);
     let idle = LifecycleState::Idle(Unfinished { retry_ns: None, failures: 0, retired: RetiredHalf::Current });
     assert_eq!(stop(idle), Vec::<&str>::new());
 }

@@ -119,7 +119,8 @@ fn standing(entries: &[JournalEntry]) -> Option<&JournalEntry> {
         JournalRecord::Completed
         | JournalRecord::Followed
         | JournalRecord::CalledOff { .. }
-        | JournalRecord::Abandoned { .. } => None,
+        | JournalRecord::Abandoned { .. }
+        | JournalRecord::GivenUp { .. } => None,
         JournalRecord::Opened { .. } | JournalRecord::Aside { .. } => standing,
     })
 }
@@ -183,5 +184,6 @@ fn in_words(record: &JournalRecord) -> (&str, String) {
         JournalRecord::CalledOff { why } => ("called off", why.to_string()),
         JournalRecord::Halted { state, reason } => ("halted", format!("{state}: {reason}")),
         JournalRecord::Abandoned { why } => ("abandoned", why.clone()),
+        JournalRecord::GivenUp { why } => ("given up", format!("{why}: no change is recorded from here on")),
     }
 }

@@ -32,7 +32,7 @@ use reconfig::transport::umad::{Adapter, AdapterPort, Umad, UmadOptions, UmadRol
 use reconfig::wire::Gid;
 use std::cell::RefCell;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -293,7 +293,7 @@ async fn run_on(
     let outcome = tokio::select! {
         outcome = reconfig::sm::run(manager, context, until) => outcome,
         never = frontend.attend(log) => match never {},
-        () = two_signals(&mailbox) => Ok(()),
+        () = two_signals(&mailbox) => mailbox.borrow().left_behind().map_or(Ok(()), Err),
     };
     frontend.look(log);
     systemd::stopping();
@@ -347,31 +347,32 @@ fn static_status(arguments: &Arguments, port: OwnPort) -> StaticStatus {
     }
 }
 
-/// Opens the journal of the manager at this port. If it cannot be written now, there is none, and the second text says
-/// why.
-fn journal(arguments: &Arguments, guid: Guid, epoch_ns: u64) -> Result<(Option<Journal>, Option<String>), Failure> {
+/// Opens the journal of the manager at this port. If there is no room for it now, nothing is recorded until there is.
+fn journal(arguments: &Arguments, guid: Guid, epoch_ns: u64) -> Result<Option<Journal>, Failure> {
     if arguments.no_journal {
-        return Ok((None, None));
+        return Ok(None);
     }
     let folder = arguments.journal.clone().map_or_else(super::journal::default_folder, Ok)?;
-    let opened = Journal::open(&folder.join(super::journal::file_name(guid)), epoch_ns);
-    opened_or_not(opened)
+    let path = folder.join(super::journal::file_name(guid));
+    opened_or_given_up(Journal::open(&path, epoch_ns), &path, epoch_ns).map(Some)
 }
 
-fn opened_or_not(
+fn opened_or_given_up(
     opened: Result<(Journal, Vec<String>), JournalError>,
-) -> Result<(Option<Journal>, Option<String>), Failure> {
+    path: &Path,
+    epoch_ns: u64,
+) -> Result<Journal, Failure> {
     match opened {
         Ok((journal, warnings)) => {
             warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-            Ok((Some(journal), None))
+            Ok(journal)
         }
         // Hosts do not wait for a disk, nor do they when it becomes full later.
         Err(error) if error.is_of_a_full_disk() => {
             let what = std::error::Error::source(&error).map_or_else(String::new, ToString::to_string);
-            let why = format!("changes are made WITHOUT A JOURNAL until the manager is restarted: {what}");
-            tracing::error!("{why}");
-            Ok((None, Some(why)))
+            let why = format!("{}: {what}", path.display());
+            tracing::error!("changes are made WITHOUT A JOURNAL until there is room: {why}");
+            Ok(Journal::unopened(path, epoch_ns, why))
         }
         // A folder that does not serve is the user's choice; another manager that writes there is not.
         Err(error @ (JournalError::Locked { .. } | JournalError::Write { .. })) => Err(Failure::undone(error)),
@@ -397,7 +398,7 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox, epoch_ns: 
     let most_ns = if sweep_ns == 0 { u64::MAX } else { sweep_ns };
     let default = SweepPolicy::default();
     let pace = SweepPolicy { most_ns, least_ns: default.least_ns.min(most_ns), ..default };
-    let (journal, unrecorded) = journal(arguments, guid, epoch_ns)?;
+    let journal = journal(arguments, guid, epoch_ns)?;
     Ok(Context {
         assign: Box::new(move |fabric, lmc, held| Ok(lid::assign_beside_data(fabric, lmc, &known.borrow(), held)?)),
         keep: Box::new(move |fabric| {
@@ -411,7 +412,6 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox, epoch_ns: 
         }),
         pace,
         journal,
-        unrecorded,
         epoch_ns,
         ..Context::of(config, rules, mailbox)
     })
@@ -544,8 +544,9 @@ mod tests {
     fn a_manager_starts_without_a_journal_where_the_disk_is_full() {
         let failed =
             |kind: ErrorKind| Err(JournalError::Write { path: "sm.journal".into(), source: io::Error::from(kind) });
-        let (journal, why) = opened_or_not(failed(ErrorKind::StorageFull)).expect("it goes on");
-        assert!(journal.is_none() && why.is_some_and(|why| why.contains("WITHOUT A JOURNAL")));
-        assert!(opened_or_not(failed(ErrorKind::PermissionDenied)).is_err());
+        let path = Path::new("sm.journal");
+        let Ok(journal) = opened_or_given_up(failed(ErrorKind::StorageFull), path, 0) else { panic!("it goes on") };
+        assert!(journal.given_up().is_some_and(|why| why.starts_with("sm.journal: ")), "{:?}", journal.given_up());
+        assert!(opened_or_given_up(failed(ErrorKind::PermissionDenied), path, 0).is_err());
     }
 }

@@ -1,10 +1,10 @@
 //! One change from `Begin` to its end: carries out commands one by one, and feeds their answers to the machine as
 //! events.
 
-use super::UNRECORDED_NS;
 use super::sighting::{common, lacks};
 use super::standing::moved_alike;
 use super::{ChangeRecord, ChangeUnderWay, Driver, DriverError, PhaseRecord, StandingChange};
+use super::{TEND_JOURNAL_NS, UNRECORDED_NS};
 use crate::change::Prepared;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::PortNum;
@@ -157,7 +157,8 @@ impl<S: SubnetManager> Driver<S> {
 
     /// Follows an attempt to record something. Nothing is done that is not recorded, as long as the journal's disk may
     /// have room again. A disk that refuses for longer must not keep hosts behind a fence, nor traffic from its ways:
-    /// then the journal is given up, and a manager that starts anew mends the subnet from what devices hold.
+    /// then the journal is given up, and a manager that starts anew mends the subnet from what devices hold. It is
+    /// taken up again between changes ([`Driver::tend_journal`]).
     ///
     /// # Errors
     /// What is to be recorded first cannot be.
@@ -171,10 +172,38 @@ impl<S: SubnetManager> Driver<S> {
         if now_ns - since_ns < UNRECORDED_NS {
             return Err(why);
         }
-        tracing::error!("{why}: changes are made WITHOUT A JOURNAL from now on");
-        self.journal_lost = Some(format!("changes are made without a journal, since {why}"));
-        self.journal = None;
+        tracing::error!("{why}: changes are made WITHOUT A JOURNAL until there is room");
+        self.unrecorded_since = None;
+        if let Some(Err(error)) = self.journal.as_mut().map(|journal| journal.give_up(now_ns)) {
+            tracing::error!("{error}; remove it before a manager starts again, which would believe what it says");
+        }
         Ok(())
+    }
+
+    /// Records what is set aside.
+    pub fn set_aside(&mut self, elements: Vec<String>) {
+        let now_ns = self.subnet.now_ns();
+        let Some(journal) = self.journal.as_mut().filter(|journal| !journal.says_aside(&elements)) else { return };
+        let attempt = journal.set_aside(now_ns, elements).map_err(|error| error.to_string());
+        if let Err(why) = self.recorded(attempt) {
+            tracing::error!("{why}; a manager that starts anew goes by what was set aside before");
+        }
+    }
+
+    /// Records what is set aside if that could not be done before, and takes up a journal again that was given up, if
+    /// there is room. For use between changes, as often as wanted.
+    pub fn tend_journal(&mut self, aside: impl FnOnce() -> Vec<String>) {
+        let now_ns = self.subnet.now_ns();
+        if self.journal.is_none() || now_ns < self.journal_due_ns {
+            return;
+        }
+        self.journal_due_ns = now_ns.saturating_add(TEND_JOURNAL_NS);
+        self.set_aside(aside());
+        let Some(journal) = self.journal.as_mut().filter(|journal| journal.given_up().is_some()) else { return };
+        match journal.take_up_again(now_ns) {
+            Ok(()) => tracing::warn!("the journal is taken up again: changes are recorded where there is room"),
+            Err(error) => tracing::debug!(%error, "the journal is not taken up again"),
+        }
     }
 
     /// Puts a command that is a question to the subnet into the journal, before it is carried out. Returns the failure

@@ -40,6 +40,8 @@ use std::sync::Arc;
 
 /// For how long a change waits for a journal that takes nothing, in nanoseconds.
 const UNRECORDED_NS: u64 = 30_000_000_000;
+/// The pause between two attempts to take up a journal that was given up, in nanoseconds.
+const TEND_JOURNAL_NS: u64 = 10_000_000_000;
 
 /// The known state of a running subnet. All fabrics share one index space.
 #[derive(Clone, Debug)]
@@ -117,6 +119,7 @@ pub struct Trail(Rc<RefCell<TrailMarks>>);
 struct TrailMarks {
     entered: Vec<&'static str>,
     progress: Option<ChangeProgress>,
+    may_be_called_off: bool,
 }
 
 impl Trail {
@@ -135,12 +138,18 @@ impl Trail {
         self.0.borrow().progress.clone()
     }
 
+    /// Whether the change under way would be called off if that were requested now.
+    pub fn may_be_called_off(&self) -> bool {
+        self.0.borrow().may_be_called_off
+    }
+
     /// Marks a step of the machine.
     fn step(&self, from: &'static str, to: &State) {
         if to.name() != from {
             self.enter(to.name());
         }
-        self.0.borrow_mut().progress = to.progress().cloned();
+        let marks = &mut *self.0.borrow_mut();
+        (marks.progress, marks.may_be_called_off) = (to.progress().cloned(), to.may_be_called_off());
     }
 }
 
@@ -162,8 +171,8 @@ pub struct Driver<S> {
     journal: Option<Journal>,
     /// Since when the journal takes nothing, in nanoseconds.
     unrecorded_since: Option<u64>,
-    /// Why changes are no longer recorded.
-    journal_lost: Option<String>,
+    /// When the journal is looked after next, in nanoseconds.
+    journal_due_ns: u64,
     /// See [`Driver::computes_for`].
     computing: ComputeTime,
     /// See [`Driver::plan_whole`].
@@ -191,7 +200,7 @@ impl<S: SubnetManager> Driver<S> {
             bases: BaseKeeper::default(),
             journal: None,
             unrecorded_since: None,
-            journal_lost: None,
+            journal_due_ns: 0,
             computing: ComputeTime::default(),
             in_turn: true,
         }
@@ -254,9 +263,10 @@ impl<S: SubnetManager> Driver<S> {
         self.journal.as_mut()
     }
 
-    /// Why changes are no longer recorded, if they were once: the journal took nothing for half a minute.
-    pub fn journal_lost(&self) -> Option<&str> {
-        self.journal_lost.as_deref()
+    /// Why changes are not recorded, though there is a journal: it had no room for half a minute, or has had none since
+    /// the start.
+    pub fn unrecorded(&self) -> Option<&str> {
+        self.journal.as_ref().and_then(Journal::given_up)
     }
 
     /// The journal, for another driver.

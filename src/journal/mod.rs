@@ -5,8 +5,9 @@
 //! [`Journal::open`]: the change that was not ended ([`Standing`]) and the elements set aside. Append-only: each record
 //! is a line of its own with a checksum, on disk before the call returns. A tail that a crash or a full disk left torn
 //! is cut off; a file that is damaged elsewhere is moved aside and never read again. A record that cannot be written is
-//! an error, and its caller does not act. Deliberately omitted: the tables of devices, which are read from them and
-//! have precedence.
+//! an error, and its caller does not act, or gives the journal up: then nothing of it is left that a later manager
+//! could believe and that is no longer so, until there is room for records again. Deliberately omitted: the tables of
+//! devices, which are read from them and have precedence.
 
 mod error;
 mod file;
@@ -29,6 +30,8 @@ use std::path::{Path, PathBuf};
 const LARGE: u64 = 64 << 20;
 /// The greatest number of bytes read from a journal. It begins anew long before that.
 const MOST_BYTES: u64 = 1 << 30;
+/// The least room for which a journal that was given up is taken up again; more if a larger record was refused.
+const ROOM: usize = 64 << 10;
 
 /// A change that was not ended.
 #[derive(Clone, PartialEq, Debug)]
@@ -43,8 +46,9 @@ pub struct Standing {
 
 /// A journal that is being written.
 pub struct Journal {
-    file: Box<dyn JournalFile>,
-    /// The path of the journal, for messages.
+    /// None only while it is given up, if it could not be opened.
+    file: Option<Box<dyn JournalFile>>,
+    /// The path of the journal.
     place: PathBuf,
     /// Bytes of whole records.
     len: u64,
@@ -54,6 +58,11 @@ pub struct Journal {
     epoch_ns: u64,
     standing: Option<Standing>,
     aside: Vec<String>,
+    /// Whether the file says so.
+    aside_is_recorded: bool,
+    /// Bytes of the longest record that was refused, and why the last one was.
+    refused: (usize, String),
+    is_given_up: bool,
 }
 
 impl Journal {
@@ -64,6 +73,7 @@ impl Journal {
     /// # Errors
     /// Another process has it open, or the disk refuses.
     pub fn open(path: &Path, epoch_ns: u64) -> Result<(Journal, Vec<String>), JournalError> {
+        let was_there = path.exists();
         let mut file = file::open(path)?;
         let mut warnings = Vec::new();
         let bytes = file.content(path)?;
@@ -82,12 +92,24 @@ impl Journal {
             warnings.push(format!("{}: {torn}: the record was never acted on, and is cut off", path.display()));
             journal.is_torn = true;
         }
+        let unknown = match read.entries.last().map(|entry| &entry.record) {
+            None if was_there => Some("it is empty: what an earlier manager has set aside, and".to_string()),
+            Some(JournalRecord::GivenUp { why }) => Some(format!("it was given up ({why}): beyond what is set aside,")),
+            _ => None,
+        };
+        warnings.extend(unknown.map(|why| format!("{}: {why} what it has not ended, is not known", path.display())));
         journal.len = read.len;
         read.entries.iter().for_each(|entry| journal.follow(&entry.record));
         if journal.len == 0 {
             journal.append(0, opened())?;
         }
         Ok((journal, warnings))
+    }
+
+    /// The journal at `path` while there is no room to open it: given up, until there is.
+    pub fn unopened(path: &Path, epoch_ns: u64, why: String) -> Journal {
+        let refused = (0, why);
+        Journal { file: None, refused, is_given_up: true, ..Journal::at(path, epoch_ns) }
     }
 
     /// Begins the journal at `path` anew, in simulated time, and makes its folder.
@@ -111,8 +133,22 @@ impl Journal {
     }
 
     fn over(file: Box<dyn JournalFile>, place: &Path, epoch_ns: u64) -> Journal {
-        let place = place.to_path_buf();
-        Journal { file, place, len: 0, is_torn: false, epoch_ns, standing: None, aside: Vec::new() }
+        Journal { file: Some(file), ..Journal::at(place, epoch_ns) }
+    }
+
+    fn at(place: &Path, epoch_ns: u64) -> Journal {
+        Journal {
+            file: None,
+            place: place.to_path_buf(),
+            len: 0,
+            is_torn: false,
+            epoch_ns,
+            standing: None,
+            aside: Vec::new(),
+            aside_is_recorded: true,
+            refused: (0, String::new()),
+            is_given_up: false,
+        }
     }
 
     /// The change that was not ended.
@@ -130,7 +166,7 @@ impl Journal {
     /// # Errors
     /// The disk refuses: do not begin.
     pub fn begun(&mut self, now_ns: u64, begun: ChangeBegun) -> Result<(), JournalError> {
-        if self.len > LARGE {
+        if self.len > LARGE && !self.is_given_up {
             self.begin_anew(now_ns)?;
         }
         self.append(now_ns, JournalRecord::Begun(Box::new(begun)))
@@ -188,22 +224,102 @@ impl Journal {
     /// # Errors
     /// The disk refuses.
     pub fn set_aside(&mut self, now_ns: u64, elements: Vec<String>) -> Result<(), JournalError> {
-        if elements == self.aside {
+        if self.says_aside(&elements) {
             return Ok(());
         }
-        self.append(now_ns, JournalRecord::Aside { elements })
+        (self.aside, self.aside_is_recorded) = (elements, false);
+        match self.is_given_up {
+            true => self.write_anew(now_ns),
+            false => self.append(now_ns, JournalRecord::Aside { elements: self.aside.clone() }),
+        }
+    }
+
+    /// Whether the file says that these elements are set aside.
+    pub fn says_aside(&self, elements: &[String]) -> bool {
+        self.aside_is_recorded && self.aside == elements
+    }
+
+    /// Records nothing more until [`Journal::take_up_again`]: the caller goes on without. The file is emptied, which
+    /// takes no room, so that no later manager believes it; then it gets what is set aside, if there is room for that.
+    ///
+    /// # Errors
+    /// It cannot be emptied.
+    pub fn give_up(&mut self, now_ns: u64) -> Result<(), JournalError> {
+        (self.is_given_up, self.standing) = (true, None);
+        self.write_anew(now_ns)
+    }
+
+    /// Why nothing is recorded, while that is so.
+    pub fn given_up(&self) -> Option<&str> {
+        self.is_given_up.then_some(self.refused.1.as_str())
+    }
+
+    /// Takes a journal up again that was given up, with what is set aside, if there is room for records to come. For
+    /// use between changes.
+    ///
+    /// # Errors
+    /// There is none; it stays given up.
+    pub fn take_up_again(&mut self, now_ns: u64) -> Result<(), JournalError> {
+        self.empty()?;
+        let room = vec![b' '; self.refused.0.max(ROOM)];
+        let file = self.file.as_mut().expect("it is open once it was emptied");
+        if let Err(source) = file.append(&room) {
+            self.write_anew(now_ns)?;
+            return Err(JournalError::Write { path: self.place.clone(), source });
+        }
+        self.is_given_up = false;
+        self.write_anew(now_ns)?;
+        self.is_given_up = !self.aside_is_recorded;
+        Ok(())
+    }
+
+    /// Has nothing in the file.
+    fn empty(&mut self) -> Result<(), JournalError> {
+        self.aside_is_recorded = false;
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(Box::new(file::open(&self.place)?)),
+        };
+        file.cut(0).map_err(|source| JournalError::Write { path: self.place.clone(), source })?;
+        (self.len, self.is_torn) = (0, false);
+        Ok(())
+    }
+
+    /// Has nothing in the file but what is set aside, and whether it is given up; not even that without room for it.
+    fn write_anew(&mut self, now_ns: u64) -> Result<(), JournalError> {
+        self.empty()?;
+        let content = self.beginning(now_ns);
+        let file = self.file.as_mut().expect("it is open once it was emptied");
+        match file.append(content.as_bytes()) {
+            Ok(()) => (self.len, self.aside_is_recorded) = (content.len() as u64, true),
+            Err(_) => self.empty()?,
+        }
+        Ok(())
+    }
+
+    /// The first records, which hold all that is still needed.
+    fn beginning(&self, now_ns: u64) -> String {
+        let at_ns = self.epoch_ns.saturating_add(now_ns);
+        let given_up = self.given_up().map(|why| JournalRecord::GivenUp { why: why.to_string() });
+        let records = [opened(), JournalRecord::Aside { elements: self.aside.clone() }].into_iter().chain(given_up);
+        records.map(|record| line::written(&JournalEntry { at_ns, record })).collect()
     }
 
     fn append(&mut self, now_ns: u64, record: JournalRecord) -> Result<(), JournalError> {
+        if self.is_given_up {
+            return Ok(());
+        }
         let entry = JournalEntry { at_ns: self.epoch_ns.saturating_add(now_ns), record };
         let line = line::written(&entry);
         let failed = |source| JournalError::Write { path: self.place.clone(), source };
+        let file = self.file.as_mut().expect("it is open unless it is given up");
         if self.is_torn {
-            self.file.cut(self.len).map_err(failed)?;
+            file.cut(self.len).map_err(failed)?;
             self.is_torn = false;
         }
-        if let Err(source) = self.file.append(line.as_bytes()) {
+        if let Err(source) = file.append(line.as_bytes()) {
             self.is_torn = true;
+            self.refused = (self.refused.0.max(line.len()), format!("{}: {source}", self.place.display()));
             return Err(failed(source));
         }
         self.len += line.len() as u64;
@@ -213,8 +329,11 @@ impl Journal {
 
     fn follow(&mut self, record: &JournalRecord) {
         match record {
-            JournalRecord::Opened { .. } | JournalRecord::Halted { .. } => {}
-            JournalRecord::Aside { elements } => self.aside.clone_from(elements),
+            JournalRecord::Opened { .. } | JournalRecord::Halted { .. } | JournalRecord::GivenUp { .. } => {}
+            JournalRecord::Aside { elements } => {
+                self.aside.clone_from(elements);
+                self.aside_is_recorded = true;
+            }
             JournalRecord::Begun(begun) => {
                 self.standing = Some(Standing { begun: (**begun).clone(), position: None, is_made: false });
             }
@@ -235,11 +354,10 @@ impl Journal {
 
     /// Keeps the old file under a second name, and begins a new one with the records that are still needed.
     fn begin_anew(&mut self, now_ns: u64) -> Result<(), JournalError> {
-        let at_ns = self.epoch_ns.saturating_add(now_ns);
-        let records = [opened(), JournalRecord::Aside { elements: self.aside.clone() }];
-        let content = records.map(|record| line::written(&JournalEntry { at_ns, record })).concat();
-        self.file.renew(&self.place, &self.place.with_added_extension("old"), content.as_bytes())?;
-        (self.len, self.is_torn) = (content.len() as u64, false);
+        let content = self.beginning(now_ns);
+        let file = self.file.as_mut().expect("it is open unless it is given up");
+        file.renew(&self.place, &self.place.with_added_extension("old"), content.as_bytes())?;
+        (self.len, self.is_torn, self.aside_is_recorded) = (content.len() as u64, false, true);
         Ok(())
     }
 }

@@ -68,6 +68,11 @@ pub enum JournalRecord {
         /// In which way.
         why: String,
     },
+    /// No change is recorded from here on, since there was no room; what is set aside is.
+    GivenUp {
+        /// What the system said.
+        why: String,
+    },
 }
 
 impl JournalRecord {

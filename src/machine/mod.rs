@@ -136,6 +136,15 @@ impl State {
     pub fn is_idle(&self) -> bool {
         self.progress().is_none()
     }
+
+    /// Returns whether an abort calls the change off.
+    pub fn may_be_called_off(&self) -> bool {
+        match self {
+            State::Splitting(_) | State::Flushing(_) => true,
+            State::Installing(progress) => progress.reversible(),
+            _ => false,
+        }
+    }
 }
 
 impl Default for State {

@@ -39,8 +39,6 @@ pub struct Context {
     pub journal: Option<Journal>,
     /// Names of what was set aside when this manager was master last; none before.
     pub aside: Option<Vec<String>>,
-    /// Why nothing is recorded though it was to be, for the status.
-    pub unrecorded: Option<String>,
     /// Unix time at which the transport's clock was 0, in nanoseconds: tickets of questions rise with it, from one
     /// manager to the next. 0 in a simulation, whose clock outlives managers.
     pub epoch_ns: u64,
@@ -59,7 +57,6 @@ impl Context {
             pace: SweepPolicy::default(),
             journal: None,
             aside: None,
-            unrecorded: None,
             epoch_ns: 0,
         }
     }

@@ -131,8 +131,8 @@ pub enum SmError {
     },
     /// The manager was stopped beside what it has not ended.
     #[error(
-        "stopped beside a change that was not ended: {ends} end ports discard what their hosts send on some service levels; \
-         start the manager again, or open them (`reconfig rescue --clear`)"
+        "stopped beside a change or a recovery that has not ended: {ends} end ports discard what their hosts send on some \
+         service levels; start the manager again, or look and open them by hand (`reconfig rescue`, with --clear)"
     )]
     LeftBehind {
         /// How many end ports are known to discard something.

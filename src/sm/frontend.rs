@@ -21,7 +21,7 @@ use crate::change;
 use crate::driver::{ChangeRecord, Running};
 use crate::fabric::Fabric;
 use crate::ids::{Half, Lid};
-use crate::machine::{ChangeProgress, Outcome};
+use crate::machine::{ChangeProgress, Declined, Outcome};
 use crate::subnet::SubnetEvent;
 use crate::tables::RoutedBy;
 use crate::wire::sa::SaAttributeId;
@@ -413,6 +413,11 @@ impl Frontend {
             OrderAnswer::Nothing | OrderAnswer::Surveyed => {
                 Reply::Changed(Box::new(unwritten(ChangeOutcome::Nothing, None)))
             }
+            OrderAnswer::NotDone(why) => {
+                let used = if takes_back { "it is set aside no longer, and not used yet: " } else { "" };
+                let why = format!("{used}{why}; it is tried again");
+                Reply::Changed(Box::new(unwritten(ChangeOutcome::Refused, Some(why))))
+            }
             OrderAnswer::Refused(why) => Reply::Changed(Box::new(unwritten(ChangeOutcome::Refused, Some(why)))),
         });
     }
@@ -439,8 +444,7 @@ impl Frontend {
             ControlOrder::Sweep => {
                 return self.wait_for(ManagerOrder::Sweep, "a sweep on demand".to_string(), answers);
             }
-            ControlOrder::Abort if self.mailbox.borrow().abort() => done("the change under way will be called off"),
-            ControlOrder::Abort => Reply::refused(Fault::State, "no change is under way"),
+            ControlOrder::Abort => self.abort(),
             ControlOrder::Continue => self.go_on(),
             ControlOrder::LogLevel { filter } => self.log_by(&filter),
             ControlOrder::Events => Reply::refused(Fault::Request, "the socket itself serves events"),
@@ -468,6 +472,19 @@ impl Frontend {
     fn wait_for(&mut self, order: ManagerOrder, cause: String, answers: Answers) {
         let id = self.mailbox.borrow_mut().order(order);
         self.waiting.insert(id, (cause, answers));
+    }
+
+    fn abort(&self) -> Reply {
+        let mut mailbox = self.mailbox.borrow_mut();
+        match (mailbox.abort(), mailbox.held()) {
+            (Some(true), _) => done("the change under way will be called off"),
+            (Some(false), None) => Reply::refused(Fault::State, Declined::TooLate),
+            (Some(false), Some(barrier)) => {
+                let why = format!("{}, and is held at barrier {barrier} until --continue", Declined::TooLate);
+                Reply::refused(Fault::State, why)
+            }
+            (None, _) => Reply::refused(Fault::State, "no change is under way"),
+        }
     }
 
     fn go_on(&self) -> Reply {
@@ -722,6 +739,11 @@ mod tests {
                 "it is set aside no longer, and every sweep counts it in",
             ),
             (OrderAnswer::Nothing, ChangeOutcome::Nothing, "it is not set aside"),
+            (
+                OrderAnswer::NotDone("the disk is full".to_string()),
+                ChangeOutcome::Refused,
+                "it is set aside no longer, and not used yet: the disk is full; it is tried again",
+            ),
         ] {
             let (mut frontend, mailbox) = frontend();
             let (answers, mut replies) = Answers::channel();

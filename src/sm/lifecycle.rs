@@ -296,8 +296,11 @@ pub enum LifecycleCommand {
     Abandon,
     /// Open end ports that discard what their hosts send, although nothing is proved of it.
     OpenEnds,
-    /// Say what is left unended.
-    ReportUnfinished,
+    /// Say what is left unended, if anything is.
+    ReportUnfinished {
+        /// Whether a change, its retired half or a recovery is. Otherwise what the bring-up has come to decides.
+        is_owed: bool,
+    },
 }
 
 impl LifecycleState {
@@ -336,10 +339,19 @@ impl LifecycleState {
             S::Idle(unfinished) | S::Preparing(Purpose::Remove { unfinished, .. }) => stale(&unfinished.retired),
             S::Surveying(reaction) | S::Mirroring(reaction) | S::SettingUp(reaction) => stale(&reaction.retired),
             S::Preparing(Purpose::React(reaction) | Purpose::Glanced(reaction)) => stale(&reaction.retired),
-            S::Looking(attempt) | S::BringingUp(attempt) | S::BackingOff { attempt, .. } => {
-                attempt.is_owed && attempt.failed < TRIES
+            S::Looking(_) | S::BringingUp(_) | S::BackingOff { .. } | S::Standby | S::Stopped => {
+                self.attempt().is_some_and(|attempt| attempt.is_owed && attempt.failed < TRIES)
             }
-            S::Standby | S::Stopped => false,
+        }
+    }
+
+    /// How the subnet is being brought up; none where it is up, or is another manager's.
+    pub fn attempt(&self) -> Option<BringUpAttempt> {
+        match self {
+            LifecycleState::Looking(attempt)
+            | LifecycleState::BringingUp(attempt)
+            | LifecycleState::BackingOff { attempt, .. } => Some(*attempt),
+            _ => None,
         }
     }
 
@@ -411,7 +423,7 @@ impl LifecycleCommand {
             LifecycleCommand::StepDown => "step-down",
             LifecycleCommand::Abandon => "abandon",
             LifecycleCommand::OpenEnds => "open-ends",
-            LifecycleCommand::ReportUnfinished => "report-unfinished",
+            LifecycleCommand::ReportUnfinished { .. } => "report-unfinished",
         }
     }
 }
@@ -540,7 +552,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         // outcome.
         (S::Preparing(purpose) | S::Changing(purpose), E::Failed(why)) => not_changed(purpose, why, at),
         (S::Changing(Purpose::React(reaction) | Purpose::Glanced(reaction)), E::Changed(record)) => {
-            changed(Reaction { retired: reaction.retired.after_later(&record), ..reaction }, &record, at)
+            changed(Reaction { retired: reaction.retired.after_later(&record), ..reaction }, record, at)
         }
         (S::Changing(Purpose::Remove { order, element, unfinished, .. }), E::Changed(record)) => {
             let unfinished = Unfinished { retired: unfinished.retired.after_later(&record), ..unfinished };
@@ -548,9 +560,9 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         }
         (S::Resuming { reaction, since_ns, removes }, E::Changed(record)) => {
             let reaction = Reaction { retired: reaction.retired.after_later(&record), ..reaction };
-            resumed(reaction, since_ns, removes, &record, at)
+            resumed(reaction, since_ns, removes, record, at)
         }
-        (S::Resuming { reaction, .. }, E::Failed(why)) => give_up(reaction, why, at),
+        (S::Resuming { reaction, .. }, E::Failed(why)) => cannot_be_done(reaction, why, at),
 
         (S::Idle(idle), E::Ordered(order)) => react(idle.anew(), Some(order)),
         (S::Halted { unfinished, since_ns, removes }, E::Ordered(order)) => {
@@ -570,8 +582,13 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Halted { .. }, E::RemovalOrdered { order, .. }) => {
             refuse(state, order, "a change stands still: see `reconfig status`; it will be tried again")
         }
-        (S::BackingOff { attempt, .. }, E::StopOrdered) => stop(attempt.is_owed),
-        (S::Standby | S::Idle(_) | S::Halted { .. }, E::StopOrdered) => stop(state.holds_on()),
+        (S::BackingOff { attempt, .. }, E::StopOrdered) => {
+            (S::Stopped, vec![C::ReportUnfinished { is_owed: attempt.is_owed }])
+        }
+        (S::Idle(_) | S::Halted { .. }, E::StopOrdered) if state.holds_on() => {
+            (S::Stopped, vec![C::ReportUnfinished { is_owed: true }])
+        }
+        (S::Standby | S::Idle(_) | S::Halted { .. }, E::StopOrdered) => (S::Stopped, Vec::new()),
 
         // While a command runs, orders and the election wait for its answer; any other event is stale.
         (state, _) => (state, Vec::new()),
@@ -600,10 +617,6 @@ fn not_brought_up(attempt: BringUpAttempt, why: String, at: LifecycleInput) -> N
     // After each further failure, too: the attempt may have closed them again.
     let opens = (attempt.failed >= TRIES).then_some(LifecycleCommand::OpenEnds);
     failed(attempt, [report].into_iter().chain(opens).collect(), at)
-}
-
-fn stop(owes: bool) -> Next {
-    (LifecycleState::Stopped, if owes { vec![LifecycleCommand::ReportUnfinished] } else { Vec::new() })
 }
 
 fn refuse(state: LifecycleState, order: OrderId, why: &str) -> Next {
@@ -655,19 +668,24 @@ fn not_followed(reaction: Reaction, why: String, at: LifecycleInput) -> Next {
     let retired = match reaction.retired {
         RetiredHalf::Stale { since_ns: Some(since_ns), .. } if is_to_be_given_up(since_ns, at) => {
             let why = format!("{why}; {}", given_up("its retired half could not follow for a minute"));
-            return abandon(why, answered(reaction).next());
+            return abandon(why.clone(), answer(reaction, OrderAnswer::NotDone(why)));
         }
         RetiredHalf::Stale { reopen, since_ns } => {
             RetiredHalf::Stale { reopen, since_ns: Some(since_ns.unwrap_or(at.now_ns)) }
         }
         RetiredHalf::Current => RetiredHalf::Current,
     };
-    give_up(Reaction { retired, ..reaction }, why, at)
+    cannot_be_done(Reaction { retired, ..reaction }, why, at)
 }
 
 /// The work cannot be done now.
-fn give_up(reaction: Reaction, why: String, at: LifecycleInput) -> Next {
-    let commands = [LifecycleCommand::Report(why)].into_iter().chain(answered(reaction)).collect();
+fn cannot_be_done(reaction: Reaction, why: String, at: LifecycleInput) -> Next {
+    give_up(reaction, why.clone(), OrderAnswer::NotDone(why), at)
+}
+
+/// The work is not done now, and whoever ordered it is told.
+fn give_up(reaction: Reaction, why: String, told: OrderAnswer, at: LifecycleInput) -> Next {
+    let commands = [LifecycleCommand::Report(why)].into_iter().chain(answer(reaction, told)).collect();
     let Reaction { failures, retired, .. } = reaction;
     let pause_ns = (RETRY_NS << failures.min(8)).min(LONGEST_RETRY_NS);
     let retry_ns = Some(at.now_ns.saturating_add(pause_ns));
@@ -680,7 +698,11 @@ fn later(retired: RetiredHalf, at: LifecycleInput) -> Unfinished {
 
 /// The order behind a reaction is answered at its end; its changes were reported as they ended.
 fn answered(reaction: Reaction) -> impl Iterator<Item = LifecycleCommand> {
-    reaction.order.map(|order| LifecycleCommand::Answer(order, OrderAnswer::Surveyed)).into_iter()
+    answer(reaction, OrderAnswer::Surveyed).into_iter()
+}
+
+fn answer(reaction: Reaction, told: OrderAnswer) -> Option<LifecycleCommand> {
+    reaction.order.map(|order| LifecycleCommand::Answer(order, told))
 }
 
 fn prepare(purpose: Purpose, goal: Goal) -> Next {
@@ -771,7 +793,7 @@ fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
 /// stays due.
 fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
     match purpose {
-        Purpose::React(reaction) => give_up(reaction, why, at),
+        Purpose::React(reaction) => cannot_be_done(reaction, why, at),
         Purpose::Glanced(reaction) => {
             (LifecycleState::Surveying(reaction), vec![LifecycleCommand::Report(why), LifecycleCommand::Survey])
         }
@@ -780,15 +802,19 @@ fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
 }
 
 /// A change in reaction to the subnet has ended; more may be left to do.
-fn changed(reaction: Reaction, record: &ChangeRecord, at: LifecycleInput) -> Next {
+fn changed(reaction: Reaction, record: Box<ChangeRecord>, at: LifecycleInput) -> Next {
     let next = match &record.outcome {
         Outcome::Failed { state, reason } => {
-            return halt(reaction, at.now_ns, None, format!("in state {state}: {reason}"), at);
+            let outcome = format!("in state {state}: {reason}");
+            return halt(reaction, at.now_ns, None, outcome, record, at);
         }
-        Outcome::Abandoned { .. } => return abandon(given_up(UNFINISHABLE), answered(reaction).next()),
+        Outcome::Abandoned { .. } => {
+            return abandon(given_up(UNFINISHABLE), answer(reaction, OrderAnswer::Changed(record)));
+        }
         // After a call-off for a loss (C.2), the next survey finds that loss: no pause is needed.
         Outcome::CalledOff(why) if *why != CallOff::TopologyChanged => {
-            give_up(reaction, stands_still(format!("called off: {why}")), at)
+            let why = stands_still(format!("called off: {why}"));
+            give_up(reaction, why, OrderAnswer::Changed(record), at)
         }
         // The subnet keeps changing: listen for orders before continuing.
         _ if reaction.changes + 1 == CHANGES => {
@@ -804,7 +830,7 @@ fn resumed(
     reaction: Reaction,
     since_ns: u64,
     removes: Option<FoundElement>,
-    record: &ChangeRecord,
+    record: Box<ChangeRecord>,
     at: LifecycleInput,
 ) -> Next {
     let outcome = format!("{:?}", record.outcome);
@@ -814,12 +840,13 @@ fn resumed(
             commands.splice(0..0, removes.map(LifecycleCommand::SetAside));
             published((state, commands))
         }
-        Outcome::CalledOff(_) => published(give_up(reaction, stands_still(outcome), at)),
+        Outcome::CalledOff(_) => published(give_up(reaction, stands_still(outcome), OrderAnswer::Changed(record), at)),
         Outcome::Failed { .. } if is_to_be_given_up(since_ns, at) => {
-            abandon(format!("{}; {}", stands_still(outcome), given_up(STOOD_STILL)), answered(reaction).next())
+            let why = format!("{}; {}", stands_still(outcome), given_up(STOOD_STILL));
+            abandon(why, answer(reaction, OrderAnswer::Changed(record)))
         }
-        Outcome::Failed { .. } => halt(reaction, since_ns, removes, outcome, at),
-        Outcome::Abandoned { .. } => abandon(given_up(UNFINISHABLE), answered(reaction).next()),
+        Outcome::Failed { .. } => halt(reaction, since_ns, removes, outcome, record, at),
+        Outcome::Abandoned { .. } => abandon(given_up(UNFINISHABLE), answer(reaction, OrderAnswer::Changed(record))),
     }
 }
 
@@ -853,9 +880,16 @@ fn removed(
 }
 
 /// A change is halted. Nothing is published: the SA keeps the half and the tables that the change gave it.
-fn halt(reaction: Reaction, since_ns: u64, removes: Option<FoundElement>, outcome: String, at: LifecycleInput) -> Next {
+fn halt(
+    reaction: Reaction,
+    since_ns: u64,
+    removes: Option<FoundElement>,
+    outcome: String,
+    record: Box<ChangeRecord>,
+    at: LifecycleInput,
+) -> Next {
     let report = LifecycleCommand::Report(stands_still(outcome));
-    let commands = [report].into_iter().chain(answered(reaction)).collect();
+    let commands = [report].into_iter().chain(answer(reaction, OrderAnswer::Changed(record))).collect();
     (LifecycleState::Halted { unfinished: later(reaction.retired, at), since_ns, removes }, commands)
 }
 

@@ -8,7 +8,8 @@
 use super::bring_up::SubnetArrival;
 use super::degraded::Degraded;
 use super::element::SubnetElement;
-use super::lifecycle::{self, LifecycleState};
+use super::error::SmError;
+use super::lifecycle::{self, BringUpAttempt, LifecycleState};
 use crate::driver::{AbortHandle, ChangeRecord, ForeseenCount, Running, Trail};
 use crate::plan::Scheme;
 use crate::subnet::{SmpCounts, SubnetEvent};
@@ -68,6 +69,8 @@ pub enum OrderAnswer {
     Nothing,
     /// The subnet was surveyed, and what that showed was reported as it happened.
     Surveyed,
+    /// The subnet was surveyed, or was to be, and what was to follow is not done, and why; it is tried again.
+    NotDone(String),
     /// The order cannot be carried out, and why.
     Refused(String),
 }
@@ -160,6 +163,8 @@ enum Pause {
     Held(&'static str),
     /// The paused change may continue.
     Released,
+    /// The change is being called off, and pauses no more.
+    Lifted,
 }
 
 /// The mailbox of one manager.
@@ -214,7 +219,7 @@ impl Mailbox {
     pub fn held(&self) -> Option<&'static str> {
         match self.pause {
             Pause::Held(barrier) => Some(barrier),
-            Pause::Never | Pause::Armed | Pause::Released => None,
+            Pause::Never | Pause::Armed | Pause::Released | Pause::Lifted => None,
         }
     }
 
@@ -225,10 +230,24 @@ impl Mailbox {
         Some(held)
     }
 
-    /// Asks for the change in progress to be called off. Returns whether there is one.
-    pub fn abort(&self) -> bool {
-        let handle = self.abort.as_ref().filter(|_| self.lifecycle.is_changing());
-        handle.inspect(|handle| handle.abort()).is_some()
+    /// Asks for the change in progress to be called off, also one that waits after a barrier. Returns whether it will
+    /// be: from the swap on it goes to its end, or waits as before. None if there is none.
+    pub fn abort(&mut self) -> Option<bool> {
+        self.abort.as_ref().filter(|_| self.lifecycle.is_changing())?.abort();
+        let is_called_off = self.view.trail.may_be_called_off();
+        if is_called_off && self.pause != Pause::Never {
+            self.pause = Pause::Lifted;
+        }
+        Some(is_called_off)
+    }
+
+    /// What a manager that ends at once leaves behind: a change or a recovery that has not ended, or end ports that are
+    /// closed while the subnet is not up.
+    pub fn left_behind(&self) -> Option<SmError> {
+        let SubnetView { trail, closed_ends, .. } = &self.view;
+        let brings_up = |attempt: BringUpAttempt| attempt.is_owed || *closed_ends > 0 || trail.progress().is_some();
+        let is_left = self.lifecycle.holds_on() || self.lifecycle.attempt().is_some_and(brings_up);
+        is_left.then_some(SmError::LeftBehind { ends: *closed_ends })
     }
 
     pub(super) fn next_order(&mut self) -> Option<(OrderId, ManagerOrder)> {
@@ -241,6 +260,9 @@ impl Mailbox {
 
     pub(super) fn enter(&mut self, state: LifecycleState) {
         self.lifecycle = state;
+        if self.pause == Pause::Lifted && !state.is_changing() {
+            self.pause = Pause::Armed;
+        }
     }
 
     pub(super) fn abort_by(&mut self, handle: AbortHandle) {
@@ -249,7 +271,7 @@ impl Mailbox {
 
     /// Called when a change has passed a barrier. Returns whether it must wait there.
     pub(super) fn hold_at(&mut self, barrier: &'static str) -> bool {
-        let holds = self.lifecycle.is_changing() && self.pause != Pause::Never;
+        let holds = self.lifecycle.is_changing() && ![Pause::Never, Pause::Lifted].contains(&self.pause);
         if holds {
             self.pause = Pause::Held(barrier);
         }
@@ -258,10 +280,10 @@ impl Mailbox {
 
     /// Whether a waiting change may continue; resets the permission.
     pub(super) fn take_leave(&mut self) -> bool {
-        let given = self.pause == Pause::Released;
-        if given {
+        if self.pause == Pause::Released {
             self.pause = Pause::Armed;
+            return true;
         }
-        given
+        self.pause == Pause::Lifted
     }
 }

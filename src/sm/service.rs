@@ -61,7 +61,7 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
         subnet: Subnet::Down(Box::new(manager), None),
         peers: PeerManagers::default(),
         until,
-        stands_since_ns: None,
+        attempt: Attempt::default(),
         refusals: Refusals::default(),
         settled: SubnetWish { lmc: context.config.lmc, data_vls: context.config.data_vls },
     };
@@ -87,8 +87,7 @@ struct Service<T> {
     subnet: Subnet<T>,
     peers: PeerManagers,
     until: RunUntil,
-    /// Since when a change of the journal stands still, whatever was tried meanwhile.
-    stands_since_ns: Option<u64>,
+    attempt: Attempt,
     refusals: Refusals,
     settled: SubnetWish,
 }
@@ -99,6 +98,15 @@ struct Service<T> {
 struct SubnetWish {
     lmc: Lmc,
     data_vls: u8,
+}
+
+/// How an attempt to bring the subnet up has ended.
+#[derive(Default)]
+struct Attempt {
+    /// Since when a change of the journal stands still, whatever was tried meanwhile.
+    stands_since_ns: Option<u64>,
+    /// Whether a recovery, or a change that it went on with, has begun and not ended.
+    is_unended: bool,
 }
 
 /// Refusals to take the subnet over without a proof, one after the other.
@@ -142,7 +150,7 @@ impl<T: Transport> Service<T> {
     fn is_done(&self, context: &Context) -> bool {
         match context.mailbox.borrow().lifecycle() {
             LifecycleState::Stopped => true,
-            LifecycleState::Idle(_) => self.until == RunUntil::Up,
+            LifecycleState::Idle(idle) => self.until == RunUntil::Up && idle.retired == RetiredHalf::Current,
             _ => false,
         }
     }
@@ -167,7 +175,9 @@ impl<T: Transport> Service<T> {
                 self.report(context, why);
                 return Ok((self, None));
             }
-            LifecycleCommand::ReportUnfinished => return self.report_unfinished().map(|()| (self, None)),
+            LifecycleCommand::ReportUnfinished { is_owed } => {
+                return self.report_unfinished(is_owed).map(|()| (self, None));
+            }
             command => match self.subnet {
                 Subnet::Down(mut manager, _) if matches!(command, LifecycleCommand::OpenEnds) => {
                     let opened = opening::open_ends(&mut manager, context).await;
@@ -185,7 +195,7 @@ impl<T: Transport> Service<T> {
                     (self.subnet, answer) = match command {
                         LifecycleCommand::Look => look(manager, &mut self.peers, context).await,
                         LifecycleCommand::BringUp => {
-                            bring_up(manager, found, context, &mut self.stands_since_ns, self.settled).await
+                            bring_up(manager, found, context, &mut self.attempt, self.settled).await
                         }
                         other => unreachable!("{} is commanded only while the subnet is up", other.name()),
                     };
@@ -229,13 +239,16 @@ impl<T: Transport> Service<T> {
         context.post(self.subnet.now_ns(), Happening::Failed(why));
     }
 
-    /// Says what a manager that stops leaves behind.
-    fn report_unfinished(&self) -> Result<(), SmError> {
+    /// Says what a manager that stops leaves behind, if it does: a change or a recovery, its own or one that it went on
+    /// with, or end ports that are closed, whoever has closed them.
+    fn report_unfinished(&self, is_owed: bool) -> Result<(), SmError> {
         let ends = match &self.subnet {
-            Subnet::Down(manager, _) if manager.closed_ends() == 0 => return Ok(()),
             Subnet::Down(manager, _) => manager.closed_ends(),
             Subnet::Up(upkeep) => upkeep.driver.subnet().manager().closed_ends(),
         };
+        if ends == 0 && !is_owed && !self.attempt.is_unended {
+            return Ok(());
+        }
         let left = SmError::LeftBehind { ends };
         tracing::error!("{left}");
         Err(left)
@@ -247,6 +260,12 @@ impl<T: Transport> Service<T> {
         match &mut self.subnet {
             Subnet::Up(upkeep) => upkeep.wait(&mut self.peers, context, SLICE_NS).await,
             Subnet::Down(manager, _) => {
+                if state == LifecycleState::Standby {
+                    // What another manager has closed since, or opened, is not known.
+                    manager.ends_are_closed(&[]);
+                    self.attempt = Attempt::default();
+                }
+                context.mailbox.borrow_mut().view.closed_ends = manager.closed_ends();
                 watch(manager, &mut self.peers, context, state.due_ns(), &mut self.refusals.noticed_ns).await
             }
         }
@@ -329,7 +348,7 @@ async fn bring_up<T: Transport>(
     mut manager: Box<Manager<T>>,
     found: Option<Box<Discovered>>,
     context: &mut Context,
-    stands_since_ns: &mut Option<u64>,
+    attempt: &mut Attempt,
     settled: SubnetWish,
 ) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
     let mut found = found.expect("a subnet is brought up after a look only");
@@ -368,6 +387,7 @@ async fn bring_up<T: Transport>(
             if let SubnetArrival::Recovered { way, .. } = &arrival {
                 context.post(upkeep.now_ns(), Happening::Begun { why: way.in_words().to_string() });
             }
+            attempt.is_unended |= matches!(pending, Some(Pending::Recovery(_) | Pending::Standing(_)));
             let finished = match pending {
                 Some(pending) => upkeep.finish(context, pending).await,
                 None => Ok(RetiredHalf::Current),
@@ -377,8 +397,8 @@ async fn bring_up<T: Transport>(
                 // The next look reads anew what the subnet has come to.
                 Err(error) => {
                     let now_ns = upkeep.now_ns();
-                    if is_standing && now_ns - *stands_since_ns.get_or_insert(now_ns) >= STANDS_NS {
-                        *stands_since_ns = None;
+                    if is_standing && now_ns - *attempt.stands_since_ns.get_or_insert(now_ns) >= STANDS_NS {
+                        attempt.stands_since_ns = None;
                         upkeep.abandon();
                     }
                     let mut manager = Box::new(upkeep.into_manager(context));
@@ -391,7 +411,7 @@ async fn bring_up<T: Transport>(
                     return (Subnet::Down(manager, None), Err(error));
                 }
             };
-            *stands_since_ns = None;
+            *attempt = Attempt::default();
             if let Some(why) = without_double {
                 tracing::warn!(
                     "{why}: what entries alone cannot change with a proof is not changed, since `double` cannot"

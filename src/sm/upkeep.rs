@@ -112,8 +112,9 @@ impl<T: Transport> Upkeep<T> {
         // It is up under another manager, or under none: whoever asks must not be shown what was.
         context.post(self.now_ns(), Happening::Down);
         let view = &mut context.mailbox.borrow_mut().view;
-        let (smps, aside) = (std::mem::take(&mut view.smps), self.aside.described(&self.driver.running().known));
-        *view = SubnetView { smps, aside, ..SubnetView::default() };
+        let (smps, closed_ends) = (std::mem::take(&mut view.smps), view.closed_ends);
+        let aside = self.aside.described(&self.driver.running().known);
+        *view = SubnetView { smps, closed_ends, aside, ..SubnetView::default() };
         self.driver.into_subnet().into_manager()
     }
 
@@ -185,6 +186,9 @@ impl<T: Transport> Upkeep<T> {
             }
             self.driver.foresee();
             self.driver.ready();
+            if matches!(context.mailbox.borrow().lifecycle(), LifecycleState::Idle(_)) {
+                self.driver.tend_journal(|| self.aside.names());
+            }
             self.show(context);
             let precedes = context.mailbox.borrow().lifecycle().precedes_orders(self.now_ns());
             if precedes {
@@ -279,8 +283,8 @@ impl<T: Transport> Upkeep<T> {
         view.aside = self.aside.described(&running.known);
         view.smps = self.driver.subnet().smps().clone();
         view.foreseen = self.driver.foreseen();
-        let unrecorded = self.driver.journal_lost().or(context.unrecorded.as_deref());
-        view.instead = self.instead.clone().or(unrecorded.map(str::to_string));
+        let unrecorded = |why| format!("changes are made without a journal until there is room for it ({why})");
+        view.instead = self.instead.clone().or_else(|| self.driver.unrecorded().map(unrecorded));
         view.degraded = degraded::list(self.driver.subnet().manager());
         view.degraded.extend(self.misfits.iter().map(Misfit::shown));
         view.closed_ends = self.driver.subnet().manager().closed_ends();
@@ -342,10 +346,7 @@ impl<T: Transport> Upkeep<T> {
 
     /// What is set aside stays so for the next manager.
     fn record_aside(&mut self) {
-        let (names, now_ns) = (self.aside.names(), self.driver.subnet().now_ns());
-        if let Some(Err(error)) = self.driver.journal_mut().map(|journal| journal.set_aside(now_ns, names)) {
-            tracing::error!("{error}; a manager that starts anew uses again what is set aside");
-        }
+        self.driver.set_aside(self.aside.names());
     }
 
     /// Sweeps, and queries the other managers. What is lost meanwhile does not wait for devices that are silent.

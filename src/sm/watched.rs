@@ -48,6 +48,7 @@ impl<T: Transport> Watched<T> {
 
     /// Reports the states entered since the last call.
     pub(super) fn follow(&self) {
+        self.counts();
         for state in self.trail.take() {
             self.post(Happening::Entered { state });
         }
@@ -57,6 +58,13 @@ impl<T: Transport> Watched<T> {
         self.mailbox.borrow_mut().post(self.manager.now_ns(), happening);
     }
 
+    /// Shows what was sent, and how many end ports are closed.
+    fn counts(&self) {
+        let view = &mut self.mailbox.borrow_mut().view;
+        (view.smps, view.closed_ends) = (self.manager.smps().clone(), self.manager.closed_ends());
+    }
+
+    /// Reports a sweep.
     fn has_swept(&self, start_ns: u64, discovered: &Discovered) {
         let length_ns = self.manager.now_ns() - start_ns;
         let swept = Happening::Swept { length_ns, notices: discovered.notices.len() };
@@ -68,7 +76,7 @@ impl<T: Transport> Watched<T> {
     /// Reports a barrier, and pauses there if requested. Writes outside a change pass no barrier that anybody would
     /// look at.
     async fn passed(&mut self, barrier: &'static str) -> Result<(), SubnetError> {
-        self.mailbox.borrow_mut().view.smps = self.manager.smps().clone();
+        self.counts();
         if !self.mailbox.borrow_mut().hold_at(barrier) {
             return Ok(());
         }
@@ -104,7 +112,7 @@ impl<T: Transport> SubnetManager for Watched<T> {
 
     async fn glance(&mut self) -> Result<Glance, SubnetError> {
         let glance = self.manager.glance().await?;
-        self.mailbox.borrow_mut().view.smps = self.manager.smps().clone();
+        self.counts();
         Ok(glance)
     }
 

@@ -205,28 +205,34 @@ impl<T: Transport> Manager<T> {
         self.reserved.map(|level| level.sl)
     }
 
-    /// Forgets the state of an earlier mastership: nothing is closed, and the half in force is `half`. The SA answers
-    /// as before until it gets another directory.
+    /// Forgets the state of an earlier mastership, except which end ports are closed: that lasts until they are read or
+    /// written. The half in force is `half`. The SA answers as before until it gets another directory.
     pub fn begin_mastership(&mut self, half: Half) {
-        (self.fence, self.sa_half) = (FenceState::default(), half);
+        let FenceState { in_force, mut maybe_closed, .. } = std::mem::take(&mut self.fence);
+        maybe_closed.extend(in_force.into_iter().filter(|(_, table)| discards(table)).map(|(port, _)| port));
+        (self.fence.maybe_closed, self.sa_half) = (maybe_closed, half);
         self.forget_counters();
         self.clear_bits();
     }
 
-    /// These end ports of the fabric were found closed, and no others.
-    pub fn ends_are_closed(&mut self, fabric: &Fabric, closed: &[PortId]) {
+    /// These end ports of the known fabric were found closed, and no others.
+    pub fn ends_are_closed(&mut self, closed: &[PortId]) {
+        let Some(known) = &self.topology else { return };
         self.fence.in_force.clear();
-        self.fence.maybe_closed = closed.iter().map(|&port| key(fabric, port)).collect();
+        self.fence.maybe_closed = closed.iter().map(|&port| key(&known.fabric, port)).collect();
     }
 
-    /// How many end ports are known to discard service levels of data.
+    /// How many end ports are known to discard service levels of data, or are about to.
     pub fn closed_ends(&self) -> usize {
         let Some(known) = &self.topology else { return 0 };
-        if self.fence.maybe_closed.is_empty() && !self.fence.in_force.values().any(discards) {
+        let FenceState { stage, maybe_closed, in_force, .. } = &self.fence;
+        if *stage == FenceStage::Open && maybe_closed.is_empty() && !in_force.values().any(discards) {
             return 0;
         }
         let ends = known.fabric.end_ports().filter(|&port| known.fabric.node(known.fabric.port(port).node).present);
-        ends.filter(|&port| self.fence.is_closed(&key(&known.fabric, port))).count()
+        let closes =
+            |port: &EndPort| self.fence.lacking(port, self.reserved_sl()).is_some_and(|table| discards(&table));
+        ends.map(|port| key(&known.fabric, port)).filter(|port| self.fence.is_closed(port) || closes(port)).count()
     }
 
     /// Opens the retired half again: sources may send on both halves. The caller has routed both.

@@ -37,7 +37,8 @@ fn a_tail_torn_at_any_byte_costs_the_last_record_and_nothing_else() {
         assert_eq!(torn.is_some(), !ends.contains(&cut) && cut > 0, "cut at byte {cut}: {torn:?}");
         std::fs::write(&path, &bytes[..cut]).expect("room");
         let (mut journal, told) = Journal::open(&path, 0).expect("it is repaired");
-        assert_eq!(told.len(), usize::from(torn.is_some()), "{told:?}");
+        // Of an empty journal nobody knows what it has held.
+        assert_eq!(told.len(), usize::from(torn.is_some()) + usize::from(records == 0), "{told:?}");
         journal.set_aside(1, vec![format!("0x{cut:x}")]).expect("room");
         drop(journal);
         let (entries, torn) = read(&path).expect("it is whole again");
@@ -190,7 +191,69 @@ fn a_disk_that_stays_full_is_given_up_after_half_a_minute() {
         assert!(life.answers[0].contains("writing the journal full"), "{life:?}");
         assert_eq!(life.changes.last().is_some_and(|change| change == "Completed"), made, "{pause_s} s: {life:?}");
         let (entries, _) = decode(&content.borrow()).expect("only its tail is torn");
-        assert_eq!(entries.len(), 1, "nothing more was written");
+        assert_eq!(entries.len(), usize::from(!made), "nothing more was written, and what was is not left: {life:?}");
+    }
+}
+
+/// A disk with so much room for a journal.
+struct Room {
+    content: Rc<RefCell<Vec<u8>>>,
+    most: Rc<Cell<usize>>,
+}
+
+impl JournalFile for Room {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut content = self.content.borrow_mut();
+        let room = self.most.get().saturating_sub(content.len()).min(bytes.len());
+        content.extend_from_slice(&bytes[..room]);
+        if room < bytes.len() { Err(Error::from(ErrorKind::StorageFull)) } else { Ok(()) }
+    }
+
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.content.borrow_mut().truncate(usize::try_from(len).expect("in memory"));
+        Ok(())
+    }
+
+    fn renew(&mut self, _: &Path, _: &Path, _: &[u8]) -> Result<(), JournalError> {
+        unreachable!("the journal is small")
+    }
+}
+
+#[test]
+fn a_journal_that_is_given_up_leaves_nothing_that_is_no_longer_so() {
+    let names = |name: &str| vec![name.to_string()];
+    // Without any room, and with some where the journal was.
+    for (most, known) in [(10, &[][..]), (1_000, &["0xb".to_string()][..])] {
+        let (content, room) = (Rc::new(RefCell::new(Vec::new())), Rc::new(Cell::new(usize::MAX)));
+        let file = Room { content: content.clone(), most: room.clone() };
+        let mut journal = Journal::begin(Box::new(file), Path::new("full"), 0).expect("there is room");
+        journal.set_aside(1, names("0xa")).expect("there is room");
+        room.set(content.borrow().len() + 5);
+        journal.set_aside(2, names("0xb")).expect_err("there is none");
+        room.set(most);
+        journal.give_up(3).expect("emptying it takes none");
+        assert_eq!((journal.aside(), journal.given_up().is_some()), (&names("0xb")[..], true));
+        journal.ended(4, &reconfig::machine::Outcome::Completed).expect("nothing is recorded");
+        // What a manager makes of it that starts now.
+        let folder = tempfile::tempdir().expect("room");
+        let path = folder.path().join("sm.journal");
+        std::fs::write(&path, &*content.borrow()).expect("room");
+        let (next, told) = Journal::open(&path, 0).expect("it can be read");
+        assert_eq!((next.aside(), told.len()), (known, 1), "{told:?}");
+        assert!(told[0].contains("not known"), "{told:?}");
+        // A record that was refused has to have room.
+        journal.take_up_again(5).expect_err("there is none");
+        assert!(journal.given_up().is_some());
+        room.set(1 << 20);
+        journal.take_up_again(6).expect("there is room");
+        journal.set_aside(7, names("0xc")).expect("there is room");
+        let (entries, torn) = decode(&content.borrow()).expect("it is whole");
+        let aside = |entry: &JournalEntry| match &entry.record {
+            JournalRecord::Aside { elements } => Some(elements[0].clone()),
+            _ => None,
+        };
+        let asides: Vec<String> = entries.iter().filter_map(aside).collect();
+        assert_eq!((entries.len(), torn, &asides[..]), (3, None, &["0xb", "0xc"].map(String::from)[..]), "{entries:?}");
     }
 }
 

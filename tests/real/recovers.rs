@@ -79,6 +79,30 @@ fn killed_at_every_barrier_of_a_change_by_double() {
 }
 
 /// With the journal the change is made that was ordered, and what was to be set aside is.
+/// The first signal waits for the end of the change, the second does not: then exit code and log say what is left.
+#[test]
+fn asked_twice_to_end_behind_the_fence() {
+    if !installed() {
+        return;
+    }
+    let subnet = Subnet::serve(&net().text);
+    let options = ["--scheme", "double", "--pause-at-barriers", "--no-journal"];
+    let mut manager = Sm::bring_up(&subnet, "host-1 HCA-1", &options);
+    let _order = manager.begin(&subnet, "change", &["--remove-switch", "spine-2", "--planned"]);
+    assert!(at_barrier(&manager, &subnet, BARRIERS - 1), "{}", manager.log());
+    for asked in ["asked to end", "asked twice to end"] {
+        manager.signal();
+        manager.wait(&subnet, asked, 1);
+    }
+    let mut code = None;
+    subnet.wait("its end", LIMIT, || {
+        code = manager.code();
+        code.is_some()
+    });
+    assert_eq!(code, Some(3), "{}", manager.log());
+    assert!(manager.log().contains("16 end ports discard"), "{}", manager.log());
+}
+
 #[test]
 fn killed_at_every_barrier_and_resumed_by_the_journal() {
     if !installed() {

@@ -94,6 +94,17 @@ impl Sm {
         let _ = self.process.child.wait();
     }
 
+    /// Asks it to end.
+    pub fn signal(&self) {
+        let asked = Command::new("kill").args(["-TERM", &self.process.child.id().to_string()]).status();
+        assert!(asked.is_ok_and(|asked| asked.success()), "kill -TERM");
+    }
+
+    /// Its exit code, if it has ended by itself.
+    pub fn code(&mut self) -> Option<i32> {
+        self.process.child.try_wait().ok().flatten().and_then(|status| status.code())
+    }
+
     /// Whether it runs.
     pub fn is_alive(&mut self) -> bool {
         matches!(self.process.child.try_wait(), Ok(None))

@@ -4,11 +4,16 @@ use super::masters::both;
 use super::scene::{S, Scene, Setup};
 use reconfig::fabric::PortId;
 use reconfig::ids::{Sl, Vl};
+use reconfig::machine::{CallOff, Outcome};
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
-use reconfig::sm::{Happening, ManagerOrder, SubnetElement, Takeover};
+use reconfig::sm::{Happening, ManagerOrder, RunUntil, SmError, SubnetElement, Takeover};
 use reconfig::wire::{AttributeId, SlToVlMappingTable};
 
 const SETUP: Setup = Setup { auto: false, takeover: Takeover::Rewrite, ..Setup::DEFAULT };
+
+/// No SL-to-VL table is taken.
+const REFUSES: SickAttribute =
+    SickAttribute { attribute: AttributeId::SlToVlMappingTable, sickness: Sickness::Refuses, writes_only: true };
 
 /// Hosts whose ports discard some service level.
 fn closed(scene: &Scene) -> usize {
@@ -28,9 +33,16 @@ fn given_up(scene: &Scene) -> bool {
     scene.failures().iter().any(|why| why.contains("given up"))
 }
 
+fn cold(setup: Setup) -> Scene {
+    Scene::cold("fat-tree:4,2", SimConfig::default(), setup, &[])
+}
+
 /// A subnet from which a switch is being removed: the change has come to a state.
 fn removing(state: &str, setup: Setup) -> Scene {
-    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup, &[]);
+    removing_on(cold(setup), state)
+}
+
+fn removing_on(mut scene: Scene, state: &str) -> Scene {
     assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
     scene.pass(S);
     let element = SubnetElement::Switch("spine-1".to_string());
@@ -44,12 +56,10 @@ fn removing(state: &str, setup: Setup) -> Scene {
 /// all the while has the change resumed at once each time, and puts nothing off.
 #[test]
 fn hosts_do_not_wait_for_a_recovery_that_always_fails() {
-    let sick =
-        SickAttribute { attribute: AttributeId::SlToVlMappingTable, sickness: Sickness::Refuses, writes_only: true };
     for flaps in [false, true] {
         let mut scene = removing("draining", SETUP);
         let own = scene.fabric.neighbour(scene.port("host-1 HCA-1")).expect("its leaf");
-        scene.transport.with(|sim| sim.sicken_node(own, sick));
+        scene.transport.with(|sim| sim.sicken_node(own, REFUSES));
         scene.pass(5 * S);
         assert_eq!((closed(&scene), scene.mailbox.borrow().view.closed_ends), (16, 16), "flaps: {flaps}");
         let cable = scene.port("host-16 HCA-1");
@@ -82,11 +92,109 @@ fn hosts_do_not_wait_for_a_recovery_that_always_fails() {
     }
 }
 
+/// How a manager says that it ends: the first signal is an order, the second ends it at once.
+fn ends_stopped(scene: &mut Scene) -> [Option<SmError>; 2] {
+    let at_once = scene.mailbox.borrow().left_behind();
+    scene.mailbox.borrow_mut().order(ManagerOrder::Stop);
+    [at_once, scene.ended(30 * S).expect("it ends").err()]
+}
+
+/// Whoever closed them: the manager that ends, or one before it.
+#[test]
+fn a_manager_that_ends_says_how_many_hosts_stay_closed() {
+    let left = |ends| Some(SmError::LeftBehind { ends });
+    let mut idle = cold(SETUP);
+    assert!(idle.until(S, |scene| scene.mailbox.borrow().lifecycle().is_done()), "{:?}", idle.failures());
+    assert_eq!(ends_stopped(&mut idle), [None, None]);
+    for takeover in [Takeover::Rewrite, Takeover::Proved] {
+        for is_killed in [false, true] {
+            let setup = Setup { takeover, ..SETUP };
+            let mut scene = removing("draining", setup);
+            assert_eq!((closed(&scene), scene.mailbox.borrow().left_behind()), (16, left(16)), "amid the change");
+            let own = scene.fabric.neighbour(scene.port("host-1 HCA-1")).expect("its leaf");
+            scene.transport.with(|sim| sim.sicken_node(own, REFUSES));
+            if is_killed {
+                scene = scene.another(setup);
+            }
+            // The recovery fails at the manager's own switch, and is tried again.
+            let fails = |scene: &Scene| scene.failures().iter().any(|why| why.contains("the recovery of the subnet"));
+            let mut least = 16;
+            while !fails(&scene) {
+                assert!(scene.now_ns() < 90 * S, "{:?}", scene.failures().last());
+                scene.pass(S / 10);
+                let view = scene.mailbox.borrow().view.clone();
+                least = least.min(if view.running.is_some() || !is_killed { view.closed_ends } else { least });
+            }
+            assert_eq!((closed(&scene), least), (16, 16), "{takeover:?}, killed: {is_killed}");
+            let said = ends_stopped(&mut scene);
+            assert_eq!(said, [left(16), left(16)], "{takeover:?}, killed: {is_killed}");
+            assert!(said[1].as_ref().is_some_and(|why| why.to_string().contains("`reconfig rescue`")));
+        }
+    }
+}
+
+/// A manager that has opened them, since the recovery fails again and again, has not ended it.
+#[test]
+fn a_manager_that_ends_before_its_recovery_has_ended_says_so() {
+    for is_killed in [false, true] {
+        let mut scene = removing("draining", SETUP);
+        let own = scene.fabric.neighbour(scene.port("host-1 HCA-1")).expect("its leaf");
+        scene.transport.with(|sim| sim.sicken_node(own, REFUSES));
+        if is_killed {
+            scene = scene.another(SETUP);
+        }
+        assert!(scene.until(90 * S, |scene| closed(scene) == 0), "{:?}", scene.failures());
+        scene.pass(S / 2);
+        let said = ends_stopped(&mut scene);
+        assert_eq!(said[1], Some(SmError::LeftBehind { ends: 0 }), "killed: {is_killed}");
+    }
+}
+
+/// Killed amid a change, and started only to bring the subnet up: it goes on with the change, and ends when the half
+/// that the change leaves is open again.
+#[test]
+fn a_manager_that_ends_once_the_subnet_is_up_leaves_no_host_closed() {
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join("sm.journal");
+    let killed = removing_on(cold(SETUP).recorded(SETUP, &path), "draining");
+    let mut scene = killed.recorded(Setup { until: RunUntil::Up, ..SETUP }, &path);
+    assert_eq!((closed(&scene), scene.ended(30 * S)), (16, Some(Ok(()))));
+    assert_eq!(closed(&scene), 0);
+}
+
+#[test]
+fn a_change_that_waits_at_a_barrier_is_called_off_before_the_swap_and_held_after_it() {
+    for (state, is_called_off) in [("splitting", true), ("draining", false)] {
+        let mut scene = removing("splitting", Setup { pauses: true, ..SETUP });
+        let held = |scene: &Scene| scene.mailbox.borrow().held();
+        let limit_ns = scene.now_ns() + 10 * S;
+        while !entered(&scene, state) || held(&scene).is_none() {
+            assert!(scene.now_ns() < limit_ns, "{state}: {:?}", scene.failures());
+            scene.mailbox.borrow_mut().go_on();
+            scene.pass(S / 10);
+        }
+        let at = held(&scene);
+        assert_eq!(scene.mailbox.borrow_mut().abort(), Some(is_called_off), "{state}");
+        scene.pass(5 * S);
+        let is_off = scene.said.borrow().iter().any(|said| match said {
+            Happening::Changed(record) => record.outcome == Outcome::CalledOff(CallOff::Abort),
+            _ => false,
+        });
+        let stays = at.filter(|_| !is_called_off);
+        assert_eq!((is_off, held(&scene)), (is_called_off, stays), "{state}");
+        // The next one waits again.
+        if is_called_off {
+            let element = SubnetElement::Switch("spine-2".to_string());
+            let order = ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: false };
+            scene.mailbox.borrow_mut().order(order);
+            assert!(scene.until(10 * S, |scene| held(scene).is_some()), "{:?}", scene.failures());
+        }
+    }
+}
+
 /// Other managers leave SL-to-VL tables of hosts as they are: a half that is closed at the handover stays closed.
 #[test]
 fn a_manager_of_higher_rank_finds_no_half_closed() {
-    let sick =
-        SickAttribute { attribute: AttributeId::SlToVlMappingTable, sickness: Sickness::Refuses, writes_only: true };
     // Amid a change that ends, and one that is given up and recovered once its switch serves again.
     for (state, stands_still) in [("splitting", false), ("draining", true)] {
         let mut first = removing(state, SETUP);
@@ -95,7 +203,7 @@ fn a_manager_of_higher_rank_finds_no_half_closed() {
         let other = first.port("host-9 HCA-1");
         first.transport.with(|sim| sim.set_is_sm(other, true));
         if stands_still {
-            first.transport.with(|sim| sim.sicken_node(own, sick));
+            first.transport.with(|sim| sim.sicken_node(own, REFUSES));
             let is_master = |second: &Scene| second.role() == "master";
             let limit_ns = 80 * S;
             both(&mut first, &mut second, limit_ns, |first, second| is_master(second) || given_up(first));

@@ -5,9 +5,9 @@ use super::scene::{MS, S, Scene, Setup};
 use reconfig::driver::ChangeRecord;
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::machine::Outcome;
-use reconfig::plan::{Observer, Plan, Scheme};
+use reconfig::plan::{Plan, Scheme};
 use reconfig::sim::SimConfig;
-use reconfig::sm::{Happening, Takeover};
+use reconfig::sm::Happening;
 use reconfig::verify::{Scope, prove_tables};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,20 +15,7 @@ use std::time::{Duration, Instant};
 /// Losses, one after the other: what is known of the routing in force is found out by a thread, and nobody sees when.
 const LOSSES: usize = 4;
 
-const SETUP: Setup = Setup {
-    engine: "fat-tree",
-    is_threaded: true,
-    m_key: 0,
-    takeover: Takeover::Proved,
-    data_vls: 4,
-    data_vls_are_required: true,
-    lmc: 1,
-    auto: true,
-    falls_back: false,
-    observer: Observer::Token,
-    port_breaks_at: None,
-    priority: 0,
-};
+const SETUP: Setup = Setup { engine: "fat-tree", is_threaded: true, ..Setup::DEFAULT };
 
 /// The plans of all changes so far, each completed.
 fn plans(scene: &Scene) -> Vec<Plan> {

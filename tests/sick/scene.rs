@@ -71,6 +71,9 @@ pub struct Setup {
     /// The attribute with whose first MAD the manager's own port fails.
     pub port_breaks_at: Option<AttributeId>,
     pub priority: u8,
+    /// Whether changes wait at each barrier.
+    pub pauses: bool,
+    pub until: RunUntil,
 }
 
 impl Setup {
@@ -87,6 +90,8 @@ impl Setup {
         observer: Observer::Token,
         port_breaks_at: None,
         priority: 0,
+        pauses: false,
+        until: RunUntil::Stopped,
     };
 }
 
@@ -128,7 +133,7 @@ fn engine(name: &str) -> Arc<dyn Engine> {
     Arc::from(engine_named(name, &Parameters::default()).expect("it is in the list"))
 }
 
-fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<&Path>, kept: &str) -> Context {
+fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<Journal>, kept: &str) -> Context {
     let config = Config {
         policy: Policy { observer: setup.observer, ..Policy::default() },
         auto: setup.auto,
@@ -146,7 +151,6 @@ fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<&Pa
     let rules = ElectionRules { poll_ns: POLL_NS, ..ElectionRules::new(Rank { priority: setup.priority, guid }) };
     let kept = lid::Guid2Lid::read(kept.as_bytes(), "guid2lid").expect("it can be read");
     let assign = Box::new(move |fabric: &Fabric, lmc, held: &_| Ok(lid::assign_beside_data(fabric, lmc, &kept, held)?));
-    let journal = journal.map(|path| Journal::open(path, 0).expect("it can be opened").0);
     Context { assign, journal, ..Context::of(config, rules, mailbox) }
 }
 
@@ -173,12 +177,17 @@ impl Scene {
 
     /// The same manager with a journal.
     pub fn recorded(self, setup: Setup, journal: &Path) -> Scene {
-        self.restarted(setup, Some(journal), "")
+        self.restarted(setup, || Some(Journal::open(journal, 0).expect("it can be opened").0), "")
+    }
+
+    /// The same manager with this journal.
+    pub fn recorded_in(self, setup: Setup, journal: Journal) -> Scene {
+        self.restarted(setup, || Some(journal), "")
     }
 
     /// The manager dies at once, and another one starts in its place, with LIDs that it remembers.
     pub fn remembering(self, setup: Setup, kept: &str) -> Scene {
-        self.restarted(setup, None, kept)
+        self.restarted(setup, || None, kept)
     }
 
     fn on(
@@ -186,31 +195,31 @@ impl Scene {
         fabric: Fabric,
         setup: Setup,
         sm: PortId,
-        journal: Option<&Path>,
+        journal: Option<Journal>,
         kept: &str,
     ) -> Scene {
-        let mailbox = Mailbox::new(false);
+        let mailbox = Mailbox::new(setup.pauses);
         let guid = Guid(fabric.node(fabric.port(sm).node).guid.0 + 1);
         let port = Port { inner: transport.clone(), breaks_at: setup.port_breaks_at };
         let manager = Manager::new(port.boxed(), timing(), setup.m_key);
         let context = context(setup, guid, mailbox.clone(), journal, kept);
         let responder = context.responder.clone();
-        let manager = sm::run(manager, context, RunUntil::Stopped);
+        let manager = sm::run(manager, context, setup.until);
         Scene { transport, fabric, mailbox, said: Rc::default(), responder, manager: Box::pin(manager) }
     }
 
     /// The manager dies at once, and another one starts in its place.
     pub fn another(self, setup: Setup) -> Scene {
-        self.restarted(setup, None, "")
+        self.restarted(setup, || None, "")
     }
 
-    fn restarted(self, setup: Setup, journal: Option<&Path>, kept: &str) -> Scene {
+    fn restarted(self, setup: Setup, journal: impl FnOnce() -> Option<Journal>, kept: &str) -> Scene {
         let Scene { transport, fabric, manager, .. } = self;
         drop(manager);
         transport.hang_up();
         let sm = fabric.end_ports().next().expect("hosts");
         transport.with(|sim| sim.attach(sm)).expect("as before");
-        Scene::on(transport, fabric, setup, sm, journal, kept)
+        Scene::on(transport, fabric, setup, sm, journal(), kept)
     }
 
     /// The manager dies at once, and one at another host comes after it.

@@ -4,11 +4,15 @@
 use super::masters::both;
 use super::scene::{S, Scene, Setup};
 use reconfig::ids::{Lid, PortNum};
-use reconfig::journal::Journal;
+use reconfig::journal::{Journal, JournalError, JournalFile};
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
-use reconfig::sm::{ManagerOrder, SubnetArrival, SubnetElement, Takeover};
+use reconfig::sm::{Happening, ManagerOrder, OrderAnswer, SubnetArrival, SubnetElement, Takeover};
 use reconfig::wire::AttributeId;
-use std::path::Path;
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 const SPINE: &str = "spine-1";
 
@@ -190,4 +194,73 @@ fn what_is_switched_off_and_on_is_no_longer_set_aside() {
     scene.pass(10 * S);
     assert!(is_routed(&scene), "{:?}", scene.failures());
     assert_eq!(scene.unreached(&[]), []);
+}
+
+/// A journal whose disk is full at times; emptying it takes no room.
+struct Disk {
+    path: PathBuf,
+    is_full: Rc<Cell<bool>>,
+}
+
+impl JournalFile for Disk {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut file = File::options().append(true).create(true).open(&self.path)?;
+        let room = if self.is_full.get() { bytes.len().min(11) } else { bytes.len() };
+        file.write_all(&bytes[..room])?;
+        if room < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        File::options().write(true).open(&self.path)?.set_len(len)
+    }
+
+    fn renew(&mut self, _: &Path, _: &Path, _: &[u8]) -> Result<(), JournalError> {
+        unreachable!("the journal is small")
+    }
+}
+
+/// While the disk is full, what the journal says of earlier orders is no longer so: no later manager goes by it. Once
+/// there is room, the same manager records again, first of all what is set aside now.
+#[test]
+fn a_journal_that_was_given_up_is_believed_by_nobody() {
+    for has_room_again in [false, true] {
+        let folder = tempfile::tempdir().expect("room");
+        let path = folder.path().join("sm.journal");
+        let is_full = Rc::new(Cell::new(false));
+        let disk = Disk { path: path.clone(), is_full: is_full.clone() };
+        let journal = Journal::begin(Box::new(disk), &path, 0).expect("there is room");
+        let mut scene = cold().recorded_in(setup(), journal);
+        is_up(&mut scene);
+        let remove = |spine: &str| {
+            let element = SubnetElement::Switch(spine.to_string());
+            ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: false }
+        };
+        order(&mut scene, remove(SPINE));
+        assert_eq!(aside(&scene), [SPINE]);
+        is_full.set(true);
+        scene.said.borrow_mut().clear();
+        order(&mut scene, take_back());
+        // It is not begun, and that is what the user hears.
+        assert_eq!(rows_over(&scene, SPINE), 0);
+        let told = scene.said.borrow().iter().find_map(|said| match said {
+            Happening::Answered(_, answer) => Some(answer.clone()),
+            _ => None,
+        });
+        assert!(matches!(&told, Some(OrderAnswer::NotDone(why)) if why.contains("sm.journal")), "{told:?}");
+        scene.pass(40 * S);
+        let instead = |scene: &Scene| scene.mailbox.borrow().view.instead.clone();
+        assert!(instead(&scene).is_some_and(|why| why.contains("without a journal")), "{:?}", instead(&scene));
+        assert_ne!(rows_over(&scene, SPINE), 0, "{:?}", scene.failures());
+        order(&mut scene, remove("spine-2"));
+        assert_eq!(rows_over(&scene, "spine-2"), 0);
+        is_full.set(!has_room_again);
+        scene.pass(15 * S);
+        assert_eq!(instead(&scene).is_none(), has_room_again, "{:?}", instead(&scene));
+        let mut scene = scene.recorded(setup(), &path);
+        is_up(&mut scene);
+        let known: &[&str] = if has_room_again { &["spine-2"] } else { &[] };
+        assert_eq!(aside(&scene), known);
+        // What was adopted stays as it is.
+        assert_eq!((rows_over(&scene, SPINE) > 0, rows_over(&scene, "spine-2")), (true, 0));
+    }
 }

@@ -6,6 +6,7 @@
 //! again after a pause, which doubles each time that it fails anew.
 
 use super::manager::{Failed, KnownTopology, Manager};
+use super::paths::DirectedPaths;
 use super::sweep::{FailedQuestion, Sweep};
 use crate::fabric::NodeId;
 use crate::ids::Guid;
@@ -19,6 +20,10 @@ const FIRST_PAUSE_NS: u64 = 10_000_000_000;
 const LATELY_NS: u64 = 300_000_000_000;
 /// The longest that it is left out at a time.
 const LONGEST_PAUSE_NS: u64 = 640_000_000_000;
+
+/// How often, and for how long, each of several devices must have failed before they are left out together where that
+/// cuts most hosts off. A tier that fails at once is rather met by one fault of the subnet's.
+const STEADY: (u32, u64) = (3, 10_000_000_000);
 
 /// After how many pauses without another absence a device counts as well.
 const WELL_FOR: u64 = 4;
@@ -88,7 +93,7 @@ impl Ailment {
 pub(super) type WrittenTable = (u32, Box<[u8; SMP_DATA_SIZE]>);
 
 /// A device that was left out for what it fails at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 struct Absence {
     /// Whether it is left out now, and not on trial.
     is_out: bool,
@@ -96,6 +101,8 @@ struct Absence {
     pause_ns: u64,
     /// Whether it was tried before its time. Once is enough: a port that trains again looks as one without a cable.
     was_hurried: bool,
+    /// The devices of the hosts that it, and those left out with it, cut off.
+    cuts_off: BTreeSet<Guid>,
 }
 
 /// The health of all devices.
@@ -150,7 +157,7 @@ impl Health {
                 FailingAs::Refuses(_) => false,
             };
             if !absence.was_hurried && own.all(may_do_better) {
-                *absence = Absence { until_ns: now_ns, was_hurried: true, ..*absence };
+                (absence.until_ns, absence.was_hurried) = (now_ns, true);
             }
         }
     }
@@ -313,6 +320,21 @@ impl<T: Transport> Manager<T> {
             );
             return Vec::new();
         }
+        let cuts_off = self.cut_off_without(&out);
+        if let Some(hosts) = self.are_too_many(&cuts_off, &out) {
+            let steady = |ailment: &Ailment| {
+                ailment.times >= STEADY.0 && ailment.last_ns.saturating_sub(ailment.since_ns) >= STEADY.1
+            };
+            if !candidates().all(steady) {
+                let devices = out.len();
+                tracing::error!(
+                    devices,
+                    hosts,
+                    "several devices fail at once: without them most hosts would be cut off"
+                );
+                return Vec::new();
+            }
+        }
         let mut left = Vec::new();
         for ailment in candidates() {
             let absence = self.health.absence_lately(ailment.device, now_ns);
@@ -322,10 +344,11 @@ impl<T: Transport> Manager<T> {
             let pause_ns = absence.map_or(FIRST_PAUSE_NS, |absence| (absence.pause_ns * 2).min(LONGEST_PAUSE_NS));
             let until_ns = now_ns.saturating_add(pause_ns);
             let was_hurried = absence.is_some_and(|absence| absence.was_hurried);
-            left.push((ailment.clone(), Absence { is_out: true, until_ns, pause_ns, was_hurried }));
+            let cuts_off = cuts_off.clone();
+            left.push((ailment.clone(), Absence { is_out: true, until_ns, pause_ns, was_hurried, cuts_off }));
         }
         for (ailment, absence) in &left {
-            self.health.absent.insert(ailment.device, *absence);
+            self.health.absent.insert(ailment.device, absence.clone());
             let (device, attribute, how) = (&ailment.name, ailment.attribute, &ailment.fails);
             tracing::error!(%device, ?attribute, ?how, "left out: no data passes through this device until it serves this");
         }
@@ -346,6 +369,29 @@ impl<T: Transport> Manager<T> {
         let Some(topology) = &self.topology else { return false };
         let all = topology.fabric.nodes().filter(|(_, node)| node.present).count();
         2 * (self.health.left_out().union(out).count()) > all
+    }
+
+    /// The devices of hosts that are reached and would not be without these.
+    fn cut_off_without(&self, out: &BTreeSet<Guid>) -> BTreeSet<Guid> {
+        let Some(KnownTopology { fabric, paths, sm }) = &self.topology else { return BTreeSet::new() };
+        let gone: Vec<NodeId> = out.iter().filter_map(|&device| fabric.by_guid(device)).collect();
+        let rest = DirectedPaths::new(&fabric.without_nodes(&gone), *sm);
+        let hosts = fabric.end_ports().map(|port| fabric.port(port).node);
+        let hosts = hosts.filter(|node| paths.reaches(*node) && !gone.contains(node) && !rest.reaches(*node));
+        hosts.map(|node| fabric.node(node).guid).collect()
+    }
+
+    /// How many hosts are cut off without several devices, if that is more than half: these, beside those that are out.
+    fn are_too_many(&self, cut_off: &BTreeSet<Guid>, out: &BTreeSet<Guid>) -> Option<usize> {
+        let KnownTopology { fabric, paths, .. } = self.topology.as_ref()?;
+        let reached = fabric.end_ports().map(|port| fabric.port(port).node).filter(|&node| paths.reaches(node));
+        let reached: BTreeSet<Guid> = reached.map(|node| fabric.node(node).guid).collect();
+        let before = self.health.absent.values().filter(|absence| absence.is_out);
+        let before = before.flat_map(|absence| &absence.cuts_off).filter(|device| !reached.contains(device));
+        let before: BTreeSet<Guid> = before.copied().collect();
+        let (lost, all) = (cut_off.len() + before.len(), reached.len() + before.len());
+        let are_several = self.health.left_out().union(out).nth(1).is_some();
+        (are_several && 2 * lost > all).then_some(lost)
     }
 
     /// The manager's own device and its switch.

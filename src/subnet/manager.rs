@@ -110,6 +110,8 @@ pub struct Manager<T> {
     pub(super) health: Health,
     /// Whether a sweep clears port-change bits.
     clears: bool,
+    /// Whether the last sweep did, so that a bit that is set speaks of what came since.
+    pub(super) has_cleared: bool,
     /// What nobody answered in the last sweep.
     unanswered: BTreeSet<AskedPlace>,
     /// The last answers that showed that MADs are being lost, and until when that counts.
@@ -181,6 +183,7 @@ impl<T: Transport> Manager<T> {
             callers: BTreeSet::new(),
             health: Health::default(),
             clears: true,
+            has_cleared: false,
             unanswered: BTreeSet::new(),
             loss: (Answered::default(), 0),
             breath_ns: None,
@@ -660,6 +663,7 @@ impl<T: Transport> Manager<T> {
         let mut exchange = Exchange::new(self.timing);
         let before = std::mem::take(&mut self.unanswered);
         let mut sweep = Sweep::begin(&mut exchange, self.health.left_out(), self.clears, before.clone());
+        self.has_cleared = self.clears;
         let on = |exchange: &mut Exchange, done| sweep.take(exchange, done);
         self.run_heeding(&mut exchange, on, |manager| manager.is_to_heed(heeds)).await?;
         self.unanswered = sweep.unanswered().clone();

@@ -13,6 +13,7 @@ mod apply;
 mod ask;
 mod attendant;
 mod barriers;
+mod bounces;
 mod counts;
 mod devices;
 mod error;

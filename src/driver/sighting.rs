@@ -198,8 +198,8 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Amid a change, takes cables whose ports went down and came back into use again, where their devices have lost
-    /// nothing; the others count as gone. So it is with those that the wave in hand makes ACTIVE, where a write of it has
-    /// `failed`: whoever planned it had ARMED them. Returns whether that can be.
+    /// nothing; the others count as gone. So it is with those that the wave in hand makes ACTIVE, where a write of it
+    /// has `failed`: whoever planned it had ARMED them. Returns whether that can be.
     async fn take_on_bounced(&mut self, discovered: &Discovered, failed: bool) -> Result<bool, DriverError> {
         let Some(progress) = self.state.progress() else { return Ok(true) };
         let (plan, wave) = (progress.plan(), progress.wave());

@@ -145,7 +145,7 @@ async fn configure_some<T: Transport>(
             continue;
         }
         let node = fabric.port(port).node;
-        manager.device_fails(node, AttributeId::PortInfo, Method::Set, FailingAs::HoldsOther, true);
+        manager.port_fails(fabric, port);
         done.failing.insert(node);
         done.fault.get_or_insert(not_taken(fabric, port, "state ARMED"));
     }
@@ -228,8 +228,7 @@ fn check_taken<T: Transport>(
     answered: &PortInfo,
 ) -> Option<SmError> {
     let setting = settings::essential(answered, wanted).filter(|_| is_essential(fabric, port, wanted))?;
-    let node = fabric.port(port).node;
-    manager.device_fails(node, AttributeId::PortInfo, Method::Set, FailingAs::HoldsOther, true);
+    manager.port_fails(fabric, port);
     Some(not_taken(fabric, port, setting))
 }
 

@@ -274,10 +274,11 @@ impl<T: Transport> Manager<T> {
                     self.keeps_another(job.device, job.attribute(), asked, held);
                 }
                 (None, DeviceFailure::Holds(_)) => {
-                    self.device_fails(job.device, job.attribute(), Method::Set, FailingAs::HoldsOther, false);
+                    let fails = FailingAs::HoldsOther;
+                    self.fails_when_asked(job.device, job.attribute(), Method::Set, job.modifier, fails);
                 }
                 (_, DeviceFailure::Other(fails)) => {
-                    self.device_fails(job.device, job.attribute(), Method::Set, fails, false);
+                    self.fails_when_asked(job.device, job.attribute(), Method::Set, job.modifier, fails);
                 }
             }
         }
@@ -561,6 +562,11 @@ impl PortChange {
             _ => Ok(held),
         }
     }
+}
+
+/// The PortInfo that changes nothing at a port that holds `held`.
+pub(super) fn unchanged(held: &PortInfo) -> PortInfo {
+    PortChange::default().written_over(held)
 }
 
 fn same_table(

@@ -6,6 +6,7 @@ use super::error::status_meaning;
 use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
 use super::fence::{Fence, FenceState};
 use super::health::Health;
+use super::missing::MissingDevices;
 use super::paths::DirectedPaths;
 use super::sweep::{AskedPlace, Sweep};
 use super::zero::CounterZero;
@@ -108,6 +109,8 @@ pub struct Manager<T> {
     pub(super) callers: BTreeSet<Lid>,
     /// What devices fail at.
     pub(super) health: Health,
+    /// Whom sweeps had no answer from, behind links that are up.
+    pub(super) missing: MissingDevices,
     /// Whether a sweep clears port-change bits.
     clears: bool,
     /// Whether the last sweep did, so that a bit that is set speaks of what came since.
@@ -184,6 +187,7 @@ impl<T: Transport> Manager<T> {
             health: Health::default(),
             clears: true,
             has_cleared: false,
+            missing: MissingDevices::default(),
             unanswered: BTreeSet::new(),
             loss: (Answered::default(), 0),
             breath_ns: None,
@@ -644,6 +648,7 @@ impl<T: Transport> Manager<T> {
             self.node_infos.insert(guid, (info.clone(), switch.cloned()));
         }
         self.swept_over(&sweep);
+        self.swept_for_missing(&sweep);
         self.breathe().await?;
         let discovered = sweep.finish()?;
         self.breathe().await?;

@@ -23,6 +23,7 @@ mod fence;
 mod glance;
 mod health;
 mod manager;
+mod missing;
 mod paths;
 mod sweep;
 mod timing;
@@ -37,6 +38,7 @@ pub use error::SubnetError;
 pub use fence::{Fence, FenceStage};
 pub use health::{Ailment, FailingAs};
 pub use manager::{Manager, SourceControl};
+pub use missing::MissingDevice;
 pub use sweep::Discovered;
 pub use timing::Timing;
 

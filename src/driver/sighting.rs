@@ -4,7 +4,7 @@ use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::change;
 use crate::fabric::difference::{self, AlignError, Recognised};
 use crate::fabric::{Fabric, NodeId, Port, PortId};
-use crate::machine::Event;
+use crate::machine::{Event, State};
 use crate::plan::{Lanes, Observer, Policy};
 use crate::subnet::{Discovered, Glance, SubnetManager, WriteOrder};
 use crate::tables::{NodeSlToVl, PortState, Write};
@@ -180,7 +180,7 @@ impl<S: SubnetManager> Driver<S> {
         match self.look().await {
             // Losses during the change excuse writes, and may call the change off. Newcomers wait for the next change.
             Ok(sighting) => {
-                match self.take_on_bounced(&sighting.discovered).await {
+                match self.take_on_bounced(&sighting.discovered, failed).await {
                     Err(DriverError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
                     Err(error) => tracing::warn!(%error, "taking links into use again that bounced"),
                     Ok(false) => return Ok(Some(Event::Unfinishable)),
@@ -198,11 +198,18 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// During a change, takes cables whose ports went down and came back into use again, where their devices have lost
-    /// nothing; the others count as gone. Returns whether that can be.
-    async fn take_on_bounced(&mut self, discovered: &Discovered) -> Result<bool, DriverError> {
+    /// nothing; the others count as gone. The same holds for those that the wave in hand makes ACTIVE, where a write of
+    /// it has `failed`: whoever planned it had ARMED them. Returns whether that can be.
+    async fn take_on_bounced(&mut self, discovered: &Discovered, failed: bool) -> Result<bool, DriverError> {
         let Some(progress) = self.state.progress() else { return Ok(true) };
-        let states = &progress.plan().tables_at(progress.wave()).port_states;
-        let bounced = bounced(&self.running.alive, self.running.sm, discovered, states);
+        let (plan, wave) = (progress.plan(), progress.wave());
+        let starts = failed && !matches!(self.state, State::CallingOff(..));
+        let [held, wanted] = [wave, wave + 1].map(|wave| &plan.tables_at(wave).port_states);
+        let carries = |port: PortId| {
+            let is_active = |states: &[PortState]| states[port.index()] == PortState::Active;
+            is_active(held) || starts && is_active(wanted)
+        };
+        let bounced = bounced(&self.running.alive, self.running.sm, discovered, carries);
         let Some(BouncedCables { again, rest }) = bounced else { return Ok(false) };
         // What is not right with them yet, or comes back, the sweep after the change sees to.
         self.noticed |= !again.is_empty() || rest.is_some();
@@ -231,13 +238,13 @@ pub(super) struct BouncedCables {
     pub rest: Option<Fabric>,
 }
 
-/// The cables that are to be up in `states`, and bounced; none if the manager's own is among those that cannot be taken
-/// into use again. It cannot count as gone: without it there would be no subnet.
+/// The cables that bounced though their ports are to `carry` data; none if the manager's own is among those that cannot
+/// be taken into use again. It cannot count as gone: without it there would be no subnet.
 pub(super) fn bounced(
     alive: &Fabric,
     sm: PortId,
     discovered: &Discovered,
-    states: &[PortState],
+    carry: impl Fn(PortId) -> bool,
 ) -> Option<BouncedCables> {
     let found = &discovered.fabric;
     let state = |port: PortId| {
@@ -246,10 +253,7 @@ pub(super) fn bounced(
         Some(discovered.port_states[port.index()])
     };
     let is_fresh = |port: PortId| state(port) == Some(PortState::Initialize);
-    let has_bounced = |&(a, b): &(PortId, PortId)| {
-        let is_active = |port: PortId| states[port.index()] == PortState::Active;
-        is_active(a) && is_active(b) && (is_fresh(a) || is_fresh(b))
-    };
+    let has_bounced = |&(a, b): &(PortId, PortId)| carry(a) && carry(b) && (is_fresh(a) || is_fresh(b));
     let has_lost_nothing = |end: PortId| {
         let node = alive.port(end).node;
         let carries = |port: PortId| alive.peer(port).is_some() && state(port) == Some(PortState::Active);
@@ -258,7 +262,7 @@ pub(super) fn bounced(
     let (again, gone): (Vec<_>, Vec<_>) =
         alive.links().filter(has_bounced).partition(|&(a, b)| has_lost_nothing(a) && has_lost_nothing(b));
     let has_own = |cables: &[(PortId, PortId)]| cables.iter().any(|&(a, b)| a == sm || b == sm);
-    let is_down = is_fresh(sm) && states[sm.index()] != PortState::Initialize;
+    let is_down = is_fresh(sm) && carry(sm);
     if has_own(&gone) || is_down && !has_own(&again) {
         return None;
     }

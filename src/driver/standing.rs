@@ -9,7 +9,7 @@ use crate::machine::{ChangePosition, UNFINISHABLE};
 use crate::plan::{Barrier, MovedBy, Plan, Wave};
 use crate::routing::ENGINES;
 use crate::subnet::Discovered;
-use crate::tables::{RoutedBy, SubnetTables};
+use crate::tables::{PortState, RoutedBy, SubnetTables};
 use crate::vet::vet;
 use std::sync::Arc;
 
@@ -113,8 +113,9 @@ impl StandingChange {
             return Err(format!("its manager was at {}", known.describe_port(draft.sm)));
         }
         let states = &plan.tables_at(self.position.wave).port_states;
+        let carries = |port: PortId| states[port.index()] == PortState::Active;
         let BouncedCables { again, rest } =
-            sighting::bounced(&alive, draft.sm, discovered, states).ok_or(UNFINISHABLE)?;
+            sighting::bounced(&alive, draft.sm, discovered, carries).ok_or(UNFINISHABLE)?;
         let alive = rest.unwrap_or(alive);
         for port in alive.lid_ports() {
             let (guid, num) = of(&alive, port);

@@ -1,7 +1,7 @@
 //! What the subnet lacks because devices fail: for status, metrics and log.
 
 use crate::ids::Guid;
-use crate::subnet::{Ailment, FailingAs, Manager};
+use crate::subnet::{Ailment, FailingAs, Manager, MissingDevice};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method};
 use serde::{Deserialize, Serialize};
@@ -44,9 +44,34 @@ impl Degraded {
     }
 }
 
-/// What the devices of a manager fail at.
+/// What the devices of a manager fail at, and who does not answer behind links that are up.
 pub(super) fn list<T: Transport>(manager: &Manager<T>) -> Vec<Degraded> {
-    manager.ailments().map(|(ailment, left_out)| of(ailment, left_out)).collect()
+    let mut list: Vec<Degraded> = manager.ailments().map(|(ailment, left_out)| of(ailment, left_out)).collect();
+    for missing in manager.missing() {
+        // A device has several links, and may be in the list for what it refuses.
+        let missing = of_missing(missing);
+        if list.iter().all(|known| (known.guid, &known.device) != (missing.guid, &missing.device)) {
+            list.push(missing);
+        }
+    }
+    list
+}
+
+fn of_missing(missing: &MissingDevice) -> Degraded {
+    let unknown = || (Guid(0), format!("whoever is behind {}", missing.place));
+    let (guid, device) = missing.device.clone().unwrap_or_else(unknown);
+    let follows = "it counts as gone, and is asked again";
+    Degraded {
+        device,
+        guid,
+        attribute: format!("{:?}", AttributeId::NodeInfo),
+        method: format!("{:?}", Method::Get),
+        fails: "silent".to_string(),
+        status: None,
+        since_ns: missing.since_ns,
+        left_out: true,
+        follows: follows.to_string(),
+    }
 }
 
 fn of(ailment: &Ailment, left_out: bool) -> Degraded {

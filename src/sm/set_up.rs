@@ -22,8 +22,11 @@ const TRAINING_POLL_NS: u64 = 50_000_000;
 /// What became of some ports whose settings were written.
 #[derive(Default)]
 struct PortsSetUp {
-    /// Those in INITIALIZE that were asked to be ARMED, which they are unless there was a fault.
+    /// Those in INITIALIZE that were asked to be ARMED, which they are unless there was a fault or their link bounced.
     armed: Vec<PortId>,
+    /// Those of them that are in INITIALIZE still.
+    unarmed: Vec<PortId>,
+    /// The first fault.
     fault: Option<SmError>,
     /// Devices at fault, or that hold something else after all.
     failing: BTreeSet<NodeId>,
@@ -44,6 +47,10 @@ impl PortsSetUp {
         let fails = match answer {
             Ok(data) => {
                 let holds = PortInfo::decode(&data);
+                if wanted.port_state == wire::PortState::Armed && holds.port_state == wire::PortState::Initialize {
+                    self.unarmed.push(*port);
+                    return Ok(None);
+                }
                 match check_taken(manager, fabric, *port, wanted, &holds) {
                     Some(fails) => fails,
                     None => return Ok(Some(holds)),
@@ -129,9 +136,22 @@ async fn configure_some<T: Transport>(
         let is_right = holds.port_state == wire::PortState::Down || settings::difference(&holds, wanted).is_none();
         if is_right { &mut rightly } else { &mut done.failing }.insert(fabric.port(*port).node);
     }
+    // A port whose link went down and came back is in INITIALIZE too: it waits for the next look.
+    let bounced = manager.with_changed_link(fabric, done.unarmed.clone()).await?;
+    for port in std::mem::take(&mut done.unarmed) {
+        if bounced.contains(&port) {
+            tracing::warn!(port = fabric.describe_port(port), "a link bounced while its port was set up");
+            rightly.insert(fabric.port(port).node);
+            continue;
+        }
+        let node = fabric.port(port).node;
+        manager.port_fails(fabric, port);
+        done.failing.insert(node);
+        done.fault.get_or_insert(not_taken(fabric, port, "state ARMED"));
+    }
     rightly.difference(&done.failing).for_each(|&node| manager.refused_rightly(node, AttributeId::PortInfo));
     let armed = asked.into_iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed);
-    done.armed = armed.map(|(port, _)| port).collect();
+    done.armed = armed.map(|(port, _)| port).filter(|port| !bounced.contains(port)).collect();
     Ok(done)
 }
 
@@ -207,12 +227,13 @@ fn check_taken<T: Transport>(
     wanted: &PortInfo,
     answered: &PortInfo,
 ) -> Option<SmError> {
-    let unarmed = wanted.port_state == wire::PortState::Armed && answered.port_state == wire::PortState::Initialize;
-    let essential = || settings::essential(answered, wanted).filter(|_| is_essential(fabric, port, wanted));
-    let setting = if unarmed { "state ARMED" } else { essential()? };
-    let node = fabric.port(port).node;
-    manager.device_fails(node, AttributeId::PortInfo, Method::Set, FailingAs::HoldsOther, true);
-    Some(SmError::NotTaken { port: fabric.describe_port(port), setting })
+    let setting = settings::essential(answered, wanted).filter(|_| is_essential(fabric, port, wanted))?;
+    manager.port_fails(fabric, port);
+    Some(not_taken(fabric, port, setting))
+}
+
+fn not_taken(fabric: &Fabric, port: PortId, setting: &'static str) -> SmError {
+    SmError::NotTaken { port: fabric.describe_port(port), setting }
 }
 
 /// Whether a port needs an address and lanes of its own; external ports of a switch have no address.

@@ -201,6 +201,14 @@ impl<T: Transport> Upkeep<T> {
             if let Some(event) = peers.attend(manager, &context.responder, &context.mailbox).await? {
                 return Ok(event);
             }
+            if self.driver.subnet().manager().is_to_ask_again() && self.may_mend(context) {
+                let is_back = self.driver.subnet_mut().manager.ask_again().await?;
+                self.show(context);
+                if is_back {
+                    // The survey that follows finds it, as something that comes.
+                    return Ok(LifecycleEvent::Noticed);
+                }
+            }
             let trial_ns = self.driver.subnet().manager().next_trial_ns();
             let is_due = trial_ns.is_some_and(|trial_ns| self.now_ns() >= trial_ns);
             if std::mem::take(&mut self.newcomers) || is_due {

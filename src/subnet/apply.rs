@@ -107,7 +107,7 @@ enum Failure {
         /// What the device holds.
         held: Box<[u8; SMP_DATA_SIZE]>,
     },
-    /// The port has no link any more.
+    /// The port has no link any more, or one that has come up anew since the port was ARMED.
     LinkDown {
         request: MadRequest,
         /// What was asked for, and what was answered.
@@ -176,7 +176,8 @@ impl<T: Transport> Manager<T> {
         self.send_wave(fabric, &wave, order, &mut progress).await?;
         // After a failure too: these ports have answered, and the next `Set` is based on what they hold.
         self.note_ports(fabric, progress.port_infos);
-        self.note_failed(&wave, progress.failed);
+        let failed = self.at_fault(fabric, &wave, progress.failed).await?;
+        self.note_failed(&wave, failed);
         // After a failure too: a copy that lands later would change what the next wave relies on (P1.3).
         let quiet_ns = self.quieten().await?;
         if let Some(failure) = progress.failure {
@@ -242,6 +243,28 @@ impl<T: Transport> Manager<T> {
         }
     }
 
+    /// The failures of devices: neither what was silent because the way to it changed, nor a port whose link did.
+    async fn at_fault(
+        &mut self,
+        fabric: &Fabric,
+        wave: &JobList<'_>,
+        failed: Vec<(u64, DeviceFailure)>,
+    ) -> Result<Vec<(u64, DeviceFailure)>, SubnetError> {
+        let mut own = Vec::with_capacity(failed.len());
+        for (tag, fails) in failed {
+            let job = &wave.jobs[tag as usize];
+            let witnesses = match (&job.kind, &fails) {
+                (Kind::Port(port, _), DeviceFailure::Holds(_)) => self.witnesses_of_link(fabric, *port),
+                (_, DeviceFailure::Other(FailingAs::Silent)) => self.witnesses_of_way(fabric, job.device),
+                _ => BTreeSet::new(),
+            };
+            if !self.some_changed(witnesses).await? {
+                own.push((tag, fails));
+            }
+        }
+        Ok(own)
+    }
+
     fn note_failed(&mut self, wave: &JobList<'_>, failed: Vec<(u64, DeviceFailure)>) {
         for (tag, fails) in failed {
             let job = &wave.jobs[tag as usize];
@@ -250,10 +273,11 @@ impl<T: Transport> Manager<T> {
                     self.keeps_another(job.device, job.attribute(), asked, held);
                 }
                 (None, DeviceFailure::Holds(_)) => {
-                    self.device_fails(job.device, job.attribute(), Method::Set, FailingAs::HoldsOther, false);
+                    let fails = FailingAs::HoldsOther;
+                    self.fails_when_asked(job.device, job.attribute(), Method::Set, job.modifier, fails);
                 }
                 (_, DeviceFailure::Other(fails)) => {
-                    self.device_fails(job.device, job.attribute(), Method::Set, fails, false);
+                    self.fails_when_asked(job.device, job.attribute(), Method::Set, job.modifier, fails);
                 }
             }
         }
@@ -439,7 +463,11 @@ impl WaveProgress {
                     return Ok(());
                 }
                 let taken = change.compare(&info);
-                let is_down = info.port_state == wire::PortState::Down;
+                let is_down = match info.port_state {
+                    wire::PortState::Down => true,
+                    wire::PortState::Initialize => change.state == Some(PortState::Active),
+                    _ => false,
+                };
                 // Whether or not the change was accepted: this is what the port holds now.
                 self.port_infos.push((*port, info));
                 match taken {
@@ -533,6 +561,11 @@ impl PortChange {
             _ => Ok(held),
         }
     }
+}
+
+/// The PortInfo that changes nothing at a port that holds `held`.
+pub(super) fn unchanged(held: &PortInfo) -> PortInfo {
+    PortChange::default().written_over(held)
 }
 
 fn same_table(

@@ -1,12 +1,15 @@
 //! Single requests: for bringing a subnet up, which needs more than the writes of plans.
 
+use super::apply;
 use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, settled};
-use super::{REQUESTS_AT_A_TIME, SubnetError, Timing};
+use super::{Ailment, REQUESTS_AT_A_TIME, SubnetError, Timing};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Guid, PortNum};
 use crate::transport::Transport;
-use crate::wire::{AttributeId, Method, NodeInfo, PortInfo, SMP_DATA_SIZE, SwitchInfo, VlCount, capability};
+use crate::wire::{
+    AttributeId, Method, NodeInfo, PortInfo, SMP_DATA_SIZE, SlToVlModifier, SwitchInfo, VlCount, capability,
+};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
@@ -157,6 +160,46 @@ impl<T: Transport> Manager<T> {
         Ok(answers.into_iter().flatten().collect())
     }
 
+    /// Whether something that failed is to be asked again: who is missing, and what devices fail at that are not left
+    /// out.
+    pub fn is_to_ask_again(&self) -> bool {
+        self.is_missing_due() || self.health.is_retrial_due(self.transport.now_ns())
+    }
+
+    /// Asks it again, each question once; what a device did not take is read, and written as it is. Returns whether
+    /// somebody who is missing answers. On return no copy of a `Set` is in flight.
+    ///
+    /// # Errors
+    /// The port failed.
+    pub async fn ask_again(&mut self) -> Result<bool, SubnetError> {
+        let is_back = self.look_for_missing().await?;
+        let now_ns = self.transport.now_ns();
+        let due = self.health.take_retrials(now_ns);
+        let Some(topology) = &self.topology else { return Ok(is_back) };
+        let there = |ailment: Ailment| {
+            let node = topology.fabric.by_guid(ailment.device).filter(|&node| topology.paths.reaches(node))?;
+            can_be_read(&ailment).then_some((RequestTarget::Node(node), ailment))
+        };
+        let asked: Vec<(RequestTarget, Ailment)> = due.into_iter().filter_map(there).collect();
+        let gets = asked.iter().map(|(place, ailment)| Ask::get(*place, ailment.attribute, ailment.modifier()));
+        let told = self.ask_once(gets.collect()).await?;
+        let mut sets = Vec::new();
+        for ((place, ailment), told) in asked.into_iter().zip(told) {
+            let Ok(data) = told else { continue };
+            if ailment.method == Method::Set && !self.read_again(&ailment, &data) {
+                sets.push(Ask::set(place, ailment.attribute, ailment.modifier(), as_it_is(ailment.attribute, &data)));
+            }
+        }
+        self.ask_once(sets).await?;
+        self.quieten().await?;
+        Ok(is_back)
+    }
+
+    async fn ask_once(&mut self, asks: Vec<Ask>) -> Result<Vec<AskResult>, SubnetError> {
+        let once = (0..asks.len() as u64).collect();
+        self.ask_some(asks.into_iter(), &mut Unanswered::default(), &once, false).await
+    }
+
     /// The last PortInfo that a port reported, if any.
     pub fn port_info(&self, port: PortId) -> Option<&PortInfo> {
         let fabric = &self.topology.as_ref()?.fabric;
@@ -292,5 +335,26 @@ impl<T: Transport> Manager<T> {
             }
             _ => {}
         }
+    }
+}
+
+/// Whether what a device fails at can be read, and written as it is.
+fn can_be_read(ailment: &Ailment) -> bool {
+    use AttributeId as A;
+    match ailment.attribute {
+        A::NodeDescription | A::SwitchInfo | A::PortInfo | A::LinearForwardingTable | A::PKeyTable => true,
+        A::SlToVlMappingTable => ailment.modifier() != SlToVlModifier::Every.encode(),
+        A::VlArbitrationTable => ailment.modifier() != 0,
+        _ => false,
+    }
+}
+
+/// What to write to a device so that it holds what it has read out.
+fn as_it_is(attribute: AttributeId, data: &[u8; SMP_DATA_SIZE]) -> [u8; SMP_DATA_SIZE] {
+    match attribute {
+        // Writing a 1 would clear the bit.
+        AttributeId::SwitchInfo => SwitchInfo { port_state_change: false, ..SwitchInfo::decode(data) }.encode(),
+        AttributeId::PortInfo => apply::unchanged(&PortInfo::decode(data)).encode(),
+        _ => *data,
     }
 }

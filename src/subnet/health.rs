@@ -6,11 +6,13 @@
 //! again after a pause, which doubles each time that it fails anew.
 
 use super::manager::{Failed, KnownTopology, Manager};
+use super::missing::Retrial;
+use super::paths::DirectedPaths;
 use super::sweep::{FailedQuestion, Sweep};
-use crate::fabric::NodeId;
+use crate::fabric::{Fabric, NodeId, Port, PortId};
 use crate::ids::Guid;
 use crate::transport::Transport;
-use crate::wire::{AttributeId, Method, SMP_DATA_SIZE};
+use crate::wire::{AttributeId, Method, PortInfo, PortState, SMP_DATA_SIZE};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a device is left out at first.
@@ -19,6 +21,13 @@ const FIRST_PAUSE_NS: u64 = 10_000_000_000;
 const LATELY_NS: u64 = 300_000_000_000;
 /// The longest that it is left out at a time.
 const LONGEST_PAUSE_NS: u64 = 640_000_000_000;
+
+/// For how long a device must have taken what it was asked to hold before that counts, where nothing better shows it.
+const TAKES_FOR_NS: u64 = 60_000_000_000;
+
+/// How often, and for how long, each of several devices must have failed before they are left out together where that
+/// cuts most hosts off. A tier that fails at once is rather met by one fault of the subnet's.
+const STEADY: (u32, u64) = (3, 10_000_000_000);
 
 /// After how many pauses without another absence a device counts as well.
 const WELL_FOR: u64 = 4;
@@ -57,8 +66,13 @@ pub struct Ailment {
     pub last_ns: u64,
     /// How often it was seen.
     pub times: u32,
+    /// The modifier of the request, as far as it matters.
+    modifier: u32,
     /// The table that it did not keep, if it held another one after it.
     unkept: Option<UnkeptTable>,
+    /// Whether it has taken since what it was asked to hold, where that proves nothing.
+    has_taken: bool,
+    retrial: Retrial,
 }
 
 /// A table that a device did not keep.
@@ -82,7 +96,39 @@ impl Ailment {
     /// One that is to be noted.
     fn of(device: Guid, name: String, attribute: AttributeId, method: Method, fails: FailingAs) -> Ailment {
         let (essential, since_ns, last_ns, times) = (is_essential(attribute), 0, 0, 0);
-        Ailment { device, name, attribute, method, fails, essential, since_ns, last_ns, times, unkept: None }
+        let (modifier, unkept, has_taken, retrial) = (0, None, false, Retrial::default());
+        Ailment {
+            device,
+            name,
+            attribute,
+            method,
+            fails,
+            essential,
+            since_ns,
+            last_ns,
+            times,
+            modifier,
+            unkept,
+            has_taken,
+            retrial,
+        }
+    }
+
+    /// The modifier of the request that it failed at.
+    pub(super) fn modifier(&self) -> u32 {
+        self.modifier
+    }
+
+    /// Whether what the device holds shows that it does again what it failed at: another table than the one that it
+    /// kept, a port that lets data through; or, where nothing shows it, that it has taken whatever it was asked for a
+    /// minute.
+    fn is_refuted_by_reading(&self, data: &[u8; SMP_DATA_SIZE], now_ns: u64) -> bool {
+        let is_well_for_long = self.has_taken && now_ns.saturating_sub(self.last_ns) >= TAKES_FOR_NS;
+        let is_shown = match &self.unkept {
+            Some(unkept) => unkept.asked.0 == self.modifier && *data != *unkept.held,
+            None => self.attribute == AttributeId::PortInfo && PortInfo::decode(data).port_state == PortState::Active,
+        };
+        is_shown || is_well_for_long
     }
 }
 
@@ -90,7 +136,7 @@ impl Ailment {
 pub(super) type WrittenTable = (u32, Box<[u8; SMP_DATA_SIZE]>);
 
 /// A device that was left out for what it fails at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 struct Absence {
     /// Whether it is left out now, and not on trial.
     is_out: bool,
@@ -98,6 +144,8 @@ struct Absence {
     pause_ns: u64,
     /// Whether it was tried before its time. Once is enough: a port that trains again looks as one without a cable.
     was_hurried: bool,
+    /// The devices of the hosts that it, and those left out with it, cut off.
+    cuts_off: BTreeSet<Guid>,
 }
 
 /// The health of all devices.
@@ -116,10 +164,11 @@ impl Health {
 
     fn works(&mut self, device: Guid, attribute: AttributeId, method: Method, written: Option<&WrittenTable>) {
         let key = key(device, attribute, method);
-        let Some(known) = self.ailing.get(&key) else { return };
+        let Some(known) = self.ailing.get_mut(&key) else { return };
         if let (Some(unkept), Some(written)) = (&known.unkept, written)
             && !unkept.is_refuted_by(written)
         {
+            known.has_taken = true;
             return;
         }
         self.ailing.remove(&key);
@@ -136,9 +185,42 @@ impl Health {
         let known = self.ailing.entry(key(new.device, new.attribute, new.method)).or_insert_with(|| new.clone());
         known.times += 1;
         (known.fails, known.last_ns, known.name) = (new.fails, new.last_ns, new.name);
+        known.has_taken = false;
+        if new.modifier != 0 {
+            known.modifier = new.modifier;
+        }
         // A device that kept its table and is silent now has not kept it less.
         known.unkept = new.unkept.or(known.unkept.take());
         known.essential |= new.essential;
+    }
+
+    /// What a device failed at when it was asked for what it is like.
+    pub(super) fn questions_failed(&self, device: Guid) -> impl Iterator<Item = (AttributeId, u32)> {
+        let own = self.ailing.values().filter(move |ailment| ailment.device == device && ailment.method == Method::Get);
+        let of_sweeps =
+            |ailment: &&Ailment| matches!(ailment.attribute, AttributeId::SwitchInfo | AttributeId::PortInfo);
+        own.filter(of_sweeps).map(|ailment| (ailment.attribute, ailment.modifier))
+    }
+
+    /// Whether some device that is not left out is to be asked again for what it failed at.
+    pub(super) fn is_retrial_due(&self, now_ns: u64) -> bool {
+        self.ailing.values().any(|ailment| !self.is_out(ailment.device) && ailment.retrial.is_due(now_ns))
+    }
+
+    /// What such devices are to be asked for now.
+    pub(super) fn take_retrials(&mut self, now_ns: u64) -> Vec<Ailment> {
+        let absent = &self.absent;
+        let is_out = |device: Guid| absent.get(&device).is_some_and(|absence| absence.is_out);
+        let due = self.ailing.values_mut().filter(|own| !is_out(own.device) && own.retrial.is_due(now_ns));
+        due.map(|ailment| {
+            ailment.retrial = ailment.retrial.next(now_ns);
+            ailment.clone()
+        })
+        .collect()
+    }
+
+    fn is_out(&self, device: Guid) -> bool {
+        self.absent.get(&device).is_some_and(|absence| absence.is_out)
     }
 
     /// A cable is gone. What was silent may have been asked through it, and what did not keep a port's state may be at
@@ -152,7 +234,7 @@ impl Health {
                 FailingAs::Refuses(_) | FailingAs::Unfit(_) => false,
             };
             if !absence.was_hurried && own.all(may_do_better) {
-                *absence = Absence { until_ns: now_ns, was_hurried: true, ..*absence };
+                (absence.until_ns, absence.was_hurried) = (now_ns, true);
             }
         }
     }
@@ -208,7 +290,7 @@ impl<T: Transport> Manager<T> {
         let Some(topology) = &self.topology else { return };
         let (device, name) = (topology.fabric.node(node).guid, topology.fabric.describe_node(node));
         let ailment = Ailment::of(device, name, attribute, Method::Set, FailingAs::HoldsOther);
-        self.note(Ailment { unkept: Some(UnkeptTable { asked, held }), ..ailment });
+        self.note(Ailment { modifier: asked.0, unkept: Some(UnkeptTable { asked, held }), ..ailment });
     }
 
     /// Records what a sweep found. Who is gone fails at nothing.
@@ -224,11 +306,11 @@ impl<T: Transport> Manager<T> {
                     || ailment.fails == FailingAs::HoldsOther
             }
         });
-        for &FailedQuestion { device, attribute, method, status } in sweep.failing() {
+        for &FailedQuestion { device, attribute, method, modifier, status } in sweep.failing() {
             let fails = status.map_or(FailingAs::Silent, FailingAs::Refuses);
             let name = sweep.name(device).filter(|name| !name.is_empty()).unwrap_or_else(|| device.to_string());
             // Sweeps omit such a device by themselves.
-            self.note(Ailment { essential: false, ..Ailment::of(device, name, attribute, method, fails) });
+            self.note(Ailment { essential: false, modifier, ..Ailment::of(device, name, attribute, method, fails) });
         }
     }
 
@@ -256,7 +338,8 @@ impl<T: Transport> Manager<T> {
             return;
         }
         let now_ns = self.transport.now_ns();
-        self.health.fails(Ailment { since_ns: now_ns, last_ns: now_ns, ..ailment });
+        let retrial = Retrial::from(now_ns);
+        self.health.fails(Ailment { since_ns: now_ns, last_ns: now_ns, retrial, ..ailment });
     }
 
     /// Records the outcome of a request to a device of the known fabric.
@@ -275,9 +358,42 @@ impl<T: Transport> Manager<T> {
             }
             Err(failed) => {
                 let fails = failed.status.map_or(FailingAs::Silent, FailingAs::Refuses);
-                self.device_fails(node, attribute, method, fails, false);
+                self.fails_when_asked(node, attribute, method, failed.request.modifier, fails);
             }
         }
+    }
+
+    /// The same of one that failed, with the modifier of the request.
+    pub(super) fn fails_when_asked(
+        &mut self,
+        node: NodeId,
+        attribute: AttributeId,
+        method: Method,
+        modifier: u32,
+        fails: FailingAs,
+    ) {
+        let Some(topology) = &self.topology else { return };
+        let (device, name) = (topology.fabric.node(node).guid, topology.fabric.describe_node(node));
+        self.note(Ailment { modifier, ..Ailment::of(device, name, attribute, method, fails) });
+    }
+
+    /// Records that a port does not hold a setting without which nothing may pass through its device.
+    pub fn port_fails(&mut self, fabric: &Fabric, port: PortId) {
+        let Port { node, num, .. } = *fabric.port(port);
+        self.fails_when_asked(node, AttributeId::PortInfo, Method::Set, num.0.into(), FailingAs::HoldsOther);
+    }
+
+    /// Records what a device holds that did not take something. Returns whether that is all that can be learnt so: else
+    /// it can be written what it holds.
+    pub(super) fn read_again(&mut self, ailment: &Ailment, data: &[u8; SMP_DATA_SIZE]) -> bool {
+        let now_ns = self.transport.now_ns();
+        if ailment.unkept.is_none() && ailment.fails != FailingAs::HoldsOther {
+            return false;
+        }
+        if ailment.is_refuted_by_reading(data, now_ns) {
+            self.health.ailing.remove(&key(ailment.device, ailment.attribute, ailment.method));
+        }
+        true
     }
 
     /// Records that a device of the known fabric was right to refuse what it was asked to hold.
@@ -294,8 +410,7 @@ impl<T: Transport> Manager<T> {
 
     /// What devices fail at, by GUID and attribute, and whether each is left out for it.
     pub fn ailments(&self) -> impl Iterator<Item = (&Ailment, bool)> {
-        let is_out = |device: &Guid| self.health.absent.get(device).is_some_and(|absence| absence.is_out);
-        self.health.ailing.values().map(move |ailment| (ailment, ailment.essential && is_out(&ailment.device)))
+        self.health.ailing.values().map(|ailment| (ailment, ailment.essential && self.health.is_out(ailment.device)))
     }
 
     /// Leaves out every device that has failed at something essential since `since_ns`, `least` times at least: what it
@@ -315,6 +430,21 @@ impl<T: Transport> Manager<T> {
             );
             return Vec::new();
         }
+        let cuts_off = self.cut_off_without(&out);
+        if let Some(hosts) = self.are_too_many(&cuts_off, &out) {
+            let steady = |ailment: &Ailment| {
+                ailment.times >= STEADY.0 && ailment.last_ns.saturating_sub(ailment.since_ns) >= STEADY.1
+            };
+            if !candidates().all(steady) {
+                let devices = out.len();
+                tracing::error!(
+                    devices,
+                    hosts,
+                    "several devices fail at once: without them most hosts would be cut off"
+                );
+                return Vec::new();
+            }
+        }
         let mut left = Vec::new();
         for ailment in candidates() {
             let absence = self.health.absence_lately(ailment.device, now_ns);
@@ -324,10 +454,11 @@ impl<T: Transport> Manager<T> {
             let pause_ns = absence.map_or(FIRST_PAUSE_NS, |absence| (absence.pause_ns * 2).min(LONGEST_PAUSE_NS));
             let until_ns = now_ns.saturating_add(pause_ns);
             let was_hurried = absence.is_some_and(|absence| absence.was_hurried);
-            left.push((ailment.clone(), Absence { is_out: true, until_ns, pause_ns, was_hurried }));
+            let cuts_off = cuts_off.clone();
+            left.push((ailment.clone(), Absence { is_out: true, until_ns, pause_ns, was_hurried, cuts_off }));
         }
         for (ailment, absence) in &left {
-            self.health.absent.insert(ailment.device, *absence);
+            self.health.absent.insert(ailment.device, absence.clone());
             let (device, attribute, how) = (&ailment.name, ailment.attribute, &ailment.fails);
             tracing::error!(%device, ?attribute, ?how, "left out: no data passes through this device until it serves this");
         }
@@ -348,6 +479,29 @@ impl<T: Transport> Manager<T> {
         let Some(topology) = &self.topology else { return false };
         let all = topology.fabric.nodes().filter(|(_, node)| node.present).count();
         2 * (self.health.left_out().union(out).count()) > all
+    }
+
+    /// The devices of hosts that are reached and would not be without these.
+    fn cut_off_without(&self, out: &BTreeSet<Guid>) -> BTreeSet<Guid> {
+        let Some(KnownTopology { fabric, paths, sm }) = &self.topology else { return BTreeSet::new() };
+        let gone: Vec<NodeId> = out.iter().filter_map(|&device| fabric.by_guid(device)).collect();
+        let rest = DirectedPaths::new(&fabric.without_nodes(&gone), *sm);
+        let hosts = fabric.end_ports().map(|port| fabric.port(port).node);
+        let hosts = hosts.filter(|node| paths.reaches(*node) && !gone.contains(node) && !rest.reaches(*node));
+        hosts.map(|node| fabric.node(node).guid).collect()
+    }
+
+    /// How many hosts are cut off without several devices, if that is more than half: these, beside those that are out.
+    fn are_too_many(&self, cut_off: &BTreeSet<Guid>, out: &BTreeSet<Guid>) -> Option<usize> {
+        let KnownTopology { fabric, paths, .. } = self.topology.as_ref()?;
+        let reached = fabric.end_ports().map(|port| fabric.port(port).node).filter(|&node| paths.reaches(node));
+        let reached: BTreeSet<Guid> = reached.map(|node| fabric.node(node).guid).collect();
+        let before = self.health.absent.values().filter(|absence| absence.is_out);
+        let before = before.flat_map(|absence| &absence.cuts_off).filter(|device| !reached.contains(device));
+        let before: BTreeSet<Guid> = before.copied().collect();
+        let (lost, all) = (cut_off.len() + before.len(), reached.len() + before.len());
+        let are_several = self.health.left_out().union(out).nth(1).is_some();
+        (are_several && 2 * lost > all).then_some(lost)
     }
 
     /// The manager's own device and its switch.

@@ -6,6 +6,7 @@ use super::error::status_meaning;
 use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
 use super::fence::{Fence, FenceState};
 use super::health::Health;
+use super::missing::MissingDevices;
 use super::paths::DirectedPaths;
 use super::responder::Respond;
 use super::sweep::{AskedPlace, Sweep};
@@ -109,8 +110,12 @@ pub struct Manager<T> {
     pub(super) callers: BTreeSet<Lid>,
     /// What devices fail at.
     pub(super) health: Health,
+    /// Whom sweeps had no answer from, behind links that are up.
+    pub(super) missing: MissingDevices,
     /// Whether a sweep clears port-change bits.
     clears: bool,
+    /// Whether the last sweep did, so that a bit that is set speaks of what came since.
+    pub(super) has_cleared: bool,
     /// What nobody answered in the last sweep.
     unanswered: BTreeSet<AskedPlace>,
     /// The last answers that showed that MADs are being lost, and until when that counts.
@@ -181,6 +186,8 @@ impl<T: Transport> Manager<T> {
             callers: BTreeSet::new(),
             health: Health::default(),
             clears: true,
+            has_cleared: false,
+            missing: MissingDevices::default(),
             unanswered: BTreeSet::new(),
             loss: (Answered::default(), 0),
             breath_ns: None,
@@ -641,6 +648,7 @@ impl<T: Transport> Manager<T> {
             self.node_infos.insert(guid, (info.clone(), switch.cloned()));
         }
         self.swept_over(&sweep);
+        self.swept_for_missing(&sweep);
         self.breathe().await?;
         let discovered = sweep.finish()?;
         self.breathe().await?;
@@ -660,6 +668,7 @@ impl<T: Transport> Manager<T> {
         let mut exchange = Exchange::new(self.timing);
         let before = std::mem::take(&mut self.unanswered);
         let mut sweep = Sweep::begin(&mut exchange, self.health.left_out(), self.clears, before.clone());
+        self.has_cleared = self.clears;
         let on = |exchange: &mut Exchange, done| sweep.take(exchange, done);
         self.run_until(&mut exchange, on, |manager| manager.is_interrupted(until_event)).await?;
         self.unanswered = sweep.unanswered().clone();

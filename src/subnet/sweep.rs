@@ -73,6 +73,7 @@ pub(super) struct FailedQuestion {
     pub(super) device: Guid,
     pub(super) attribute: AttributeId,
     pub(super) method: Method,
+    pub(super) modifier: u32,
     /// The status of its refusal; none if it was silent.
     pub(super) status: Option<u16>,
 }
@@ -114,6 +115,8 @@ pub(super) struct Sweep {
     /// Ports beyond which nobody was asked, since no directed route is as long.
     too_far: BTreeSet<FoundPort>,
     home: Option<FoundPort>,
+    /// Ports beyond which nobody said who is there.
+    mute: BTreeSet<FoundPort>,
     /// Devices that are to be omitted, though they answer.
     left_out: BTreeSet<Guid>,
     /// Requests that devices failed at.
@@ -222,6 +225,7 @@ impl Sweep {
         self.unanswered.extend(self.place(question).filter(|_| status.is_none()));
         let node = match question {
             Question::Who { beyond } => {
+                self.mute.extend(beyond);
                 let whose = match beyond {
                     Some(port) => format!("beyond port {} of {}", port.num, self.found[port.node].info.node_guid),
                     None => "at the subnet manager's own port".to_string(),
@@ -247,9 +251,9 @@ impl Sweep {
     }
 
     fn fails(&mut self, node: usize, question: Question, status: Option<u16>) {
-        let (attribute, method) = (question.attribute(), question.method());
+        let (attribute, method, modifier) = (question.attribute(), question.method(), question.modifier());
         let device = self.found[node].info.node_guid;
-        self.failing.push(FailedQuestion { device, attribute, method, status });
+        self.failing.push(FailedQuestion { device, attribute, method, modifier, status });
     }
 
     /// A device has reported its identity and the port through which it was asked.
@@ -424,6 +428,25 @@ impl Sweep {
         self.notices.sort_unstable();
         let notices = std::mem::take(&mut self.notices);
         Ok(Discovered { fabric, sm_port, port_states, silent, to_left_out, notices })
+    }
+
+    /// Ports of switches that have a link, and beyond which a device is omitted because it does not answer all that it
+    /// must; with that device and its name, if it said so much.
+    pub(super) fn mute_ports(&self) -> BTreeMap<(Guid, PortNum), Option<(Guid, String)>> {
+        let place = |at: FoundPort| (self.found[at.node].info.node_guid, at.num);
+        let is_used = |at: &FoundPort| is_switch(&self.found[at.node].info) && self.found[at.node].lost.is_none();
+        let unmet = self.mute.iter().filter(|at| is_used(at) && !self.cabled.contains_key(*at));
+        let unmet = unmet.map(|&at| (place(at), None));
+        let omitted = self.cabled.iter().filter(|(near, far)| {
+            let far = &self.found[far.node];
+            is_used(near) && far.lost.is_some() && !self.left_out.contains(&far.info.node_guid)
+        });
+        let omitted = omitted.map(|(&near, far)| {
+            let guid = self.found[far.node].info.node_guid;
+            let name = self.name(guid).filter(|name| !name.is_empty()).unwrap_or_else(|| guid.to_string());
+            (place(near), Some((guid, name)))
+        });
+        unmet.chain(omitted).collect()
     }
 
     /// What nobody answered.

@@ -46,3 +46,47 @@ fn a_loss_does_not_wait_for_a_standby_that_hangs() {
     scene.transport.with(|sim| sim.kill(two));
     assert!(scene.until(10 * MS, |scene| scene.unreached(&[]).is_empty()), "{:?}", scene.failures());
 }
+
+/// Who does not answer at all is cut off, and shows; and it is looked for again, without anything else that happens.
+#[test]
+fn who_was_silent_for_a_while_comes_back_by_itself() {
+    for (device, attribute) in [
+        ("leaf-2", AttributeId::NodeInfo),
+        ("spine-2", AttributeId::NodeInfo),
+        ("spine-2", AttributeId::SwitchInfo),
+        ("leaf-2", AttributeId::PortInfo),
+        ("host-7 HCA-1", AttributeId::NodeInfo),
+    ] {
+        let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+        assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+        scene.pass(3 * S);
+        let (node, cable) = (scene.node(device), scene.port("host-16 HCA-1"));
+        let sick = SickAttribute { attribute, sickness: Sickness::Silent, writes_only: false };
+        scene.transport.with(|sim| {
+            sim.sicken_node(node, sick);
+            sim.kill(cable);
+        });
+        let other = scene.node("host-16 HCA-1");
+        let gone = [scene.hosts_on(node), vec![node, other]].concat();
+        scene.pass(30 * S);
+        assert_eq!(scene.unreached(&gone), [], "{device}, {attribute:?}: {:?}", scene.failures());
+        let degraded = scene.degraded();
+        assert!(degraded.iter().any(|at| at.device == device), "{device}, {attribute:?}: {degraded:?}");
+        scene.transport.with(|sim| sim.heal_node(node));
+        let is_back = scene.until(65 * S, |scene| scene.unreached(&[other]).is_empty() && scene.degraded().is_empty());
+        assert!(is_back, "{device}, {attribute:?}: {:?}, {:?}", scene.degraded(), scene.failures());
+    }
+}
+
+/// One that was silent when it came, and that no routing has ever served.
+#[test]
+fn who_is_silent_when_it_comes_is_taken_in_once_it_answers() {
+    let sick = SickAttribute { attribute: AttributeId::NodeInfo, sickness: Sickness::Silent, writes_only: false };
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[("host-9 HCA-1", sick)]);
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(20 * S);
+    let node = scene.node("host-9 HCA-1");
+    assert_eq!(scene.unreached(&[node]), []);
+    scene.transport.with(|sim| sim.heal_node(node));
+    assert!(scene.until(65 * S, |scene| scene.unreached(&[]).is_empty()), "{:?}", scene.failures());
+}

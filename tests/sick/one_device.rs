@@ -116,6 +116,40 @@ fn who_gets_well_is_taken_back() {
     }
 }
 
+/// What a device fails at is asked again, also where nothing else asks for it.
+#[test]
+fn a_device_that_serves_again_is_no_longer_degraded() {
+    for (attribute, writes_only) in [
+        (AttributeId::NodeDescription, false),
+        (AttributeId::SwitchInfo, true),
+        (AttributeId::LinearForwardingTable, false),
+        (AttributeId::SlToVlMappingTable, false),
+    ] {
+        for sickness in [Sickness::Refuses, Sickness::Silent] {
+            let sick = SickAttribute { attribute, sickness, writes_only };
+            let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+            assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+            scene.pass(3 * S);
+            let node = scene.node("leaf-2");
+            scene.transport.with(|sim| sim.sicken_node(node, sick));
+            // The next manager reads what runs; a cable that goes and comes shows in the port-change bit.
+            let mut scene = scene.another(Setup::default());
+            assert!(scene.until(60 * S, |scene| scene.arrival().is_some()), "{sick:?}: {:?}", scene.failures());
+            let cable = scene.port("host-5 HCA-1");
+            scene.pass(S);
+            scene.transport.with(|sim| sim.kill(cable));
+            scene.pass(3 * S);
+            assert_ne!(scene.degraded(), [], "{sick:?}");
+            scene.transport.with(|sim| {
+                sim.revive(cable);
+                sim.heal_node(node);
+            });
+            let is_well = scene.until(90 * S, |scene| scene.degraded().is_empty() && scene.unreached(&[]).is_empty());
+            assert!(is_well, "{sick:?}: {:?}, {:?}", scene.degraded(), scene.failures());
+        }
+    }
+}
+
 /// Many SMPs are lost: what is asked again in the end answers, and nobody is taken for sick or dead.
 #[test]
 fn lost_smps_keep_nobody_out() {
@@ -147,6 +181,26 @@ fn most_devices_are_never_left_out() {
     scene.transport.with(|sim| (0..scene.fabric.node_count() as u32).for_each(|node| sim.heal_node(NodeId(node))));
     assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "nobody has to wait: {:?}", scene.failures());
     assert_eq!(scene.unreached(&[]), []);
+}
+
+/// Nor are several devices left out at once without which most hosts would be cut off, unless they keep failing.
+#[test]
+fn most_hosts_are_not_cut_off_by_what_several_devices_fail_at_once() {
+    let attribute = AttributeId::LinearForwardingTable;
+    let sick = SickAttribute { attribute, sickness: Sickness::Refuses, writes_only: true };
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(3 * S);
+    let (leaves, dead) = (["leaf-2", "leaf-3", "leaf-4"].map(|leaf| scene.node(leaf)), scene.node("spine-1"));
+    scene.transport.with(|sim| {
+        leaves.iter().for_each(|&leaf| sim.sicken_node(leaf, sick));
+        sim.kill(dead);
+    });
+    scene.pass(5 * S);
+    let left_out = scene.degraded().iter().filter(|at| at.left_out).count();
+    assert!(left_out < leaves.len(), "{:?}, {:?}", scene.degraded(), scene.failures());
+    scene.transport.with(|sim| leaves.iter().for_each(|&leaf| sim.heal_node(leaf)));
+    assert!(scene.until(60 * S, |scene| scene.unreached(&[]).is_empty()), "{:?}", scene.failures());
 }
 
 /// Who has one lane, and says that it has no SL-to-VL table, is asked for none, and serves like everybody else.

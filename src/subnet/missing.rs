@@ -1,0 +1,166 @@
+//! Devices that do not answer though their links are up: they are looked for again, by one question at each such link.
+//!
+//! Whoever is silent in all sweeps counts as gone, and its links are taken down (C.5). They train again to INITIALIZE,
+//! which lets subnet management through and no data, so it can be asked as before. No trap tells when an agent answers
+//! again, and light sweeps ask only switches that are known; so it is asked after ten seconds, and then after pauses
+//! that grow to a minute. Deliberately omitted: taking it in, which is for the sweep that follows.
+
+use super::SubnetError;
+use super::exchange::{Exchange, MadData, MadRequest, RequestBody};
+use super::manager::{Manager, settled};
+use super::paths::{DirectedPath, MOST_HOPS};
+use super::sweep::Sweep;
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Guid, PortNum};
+use crate::transport::Transport;
+use crate::wire::{self, AttributeId, Method, PortInfo, SMP_DATA_SIZE};
+use std::collections::BTreeMap;
+
+/// The first pause before a question that failed is asked again.
+pub(super) const FIRST_PAUSE_NS: u64 = 10_000_000_000;
+/// The longest.
+const LONGEST_PAUSE_NS: u64 = 60_000_000_000;
+
+/// When something that failed is asked again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Retrial {
+    due_ns: u64,
+    pause_ns: u64,
+}
+
+impl Retrial {
+    pub(super) fn from(now_ns: u64) -> Retrial {
+        Retrial { due_ns: now_ns.saturating_add(FIRST_PAUSE_NS), pause_ns: FIRST_PAUSE_NS }
+    }
+
+    pub(super) fn is_due(self, now_ns: u64) -> bool {
+        self.due_ns <= now_ns
+    }
+
+    /// The one after this, which is made now.
+    pub(super) fn next(self, now_ns: u64) -> Retrial {
+        let pause_ns = (self.pause_ns * 2).min(LONGEST_PAUSE_NS);
+        Retrial { due_ns: now_ns.saturating_add(pause_ns), pause_ns }
+    }
+}
+
+/// A link that is up, and behind which nobody answers as a device must.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MissingDevice {
+    /// The device and its name, if it was ever known.
+    pub device: Option<(Guid, String)>,
+    /// The near end of the link.
+    pub near: (Guid, PortNum),
+    /// The same by name.
+    pub place: String,
+    /// Since when, in nanoseconds of the transport's clock.
+    pub since_ns: u64,
+    /// When the link was last found up.
+    last_ns: u64,
+    retrial: Retrial,
+}
+
+/// What is missing, by the near end of its link.
+pub(super) type MissingDevices = BTreeMap<(Guid, PortNum), MissingDevice>;
+
+impl<T: Transport> Manager<T> {
+    /// Devices behind links that are up which do not answer as they must; by each of their links.
+    pub fn missing(&self) -> impl Iterator<Item = &MissingDevice> {
+        self.missing.values()
+    }
+
+    /// Records behind which links a sweep had no answer.
+    pub(super) fn swept_for_missing(&mut self, sweep: &Sweep) {
+        let now_ns = self.transport.now_ns();
+        let mute = sweep.mute_ports();
+        self.missing.retain(|near, missing| {
+            // A link that was taken down takes a moment to train.
+            let trains = sweep.is_gone(near.0, near.1) && now_ns < missing.last_ns.saturating_add(FIRST_PAUSE_NS);
+            mute.contains_key(near) || trains
+        });
+        for (near, met) in mute {
+            let fabric = self.topology.as_ref().map(|topology| &topology.fabric);
+            let port = fabric.and_then(|fabric| Some((fabric, fabric.port_at(fabric.by_guid(near.0)?, near.1)?)));
+            let place = port.map_or_else(|| format!("{}[{}]", near.0, near.1), |(of, port)| of.describe_port(port));
+            let known = |(of, port): (&Fabric, PortId)| {
+                let node = of.neighbour(port)?;
+                Some((of.node(node).guid, of.describe_node(node)))
+            };
+            let device = met.or_else(|| port.and_then(known));
+            let new = || MissingDevice {
+                device: None,
+                near,
+                place,
+                since_ns: now_ns,
+                last_ns: now_ns,
+                retrial: Retrial::from(now_ns),
+            };
+            let missing = self.missing.entry(near).or_insert_with(new);
+            missing.last_ns = now_ns;
+            missing.device = device.or(missing.device.take());
+        }
+    }
+
+    /// Whether one of them is to be asked again.
+    pub(super) fn is_missing_due(&self) -> bool {
+        let now_ns = self.transport.now_ns();
+        self.missing.values().any(|missing| missing.retrial.is_due(now_ns))
+    }
+
+    /// Asks those whose time has come, each question once. Returns whether one answers all that it failed at.
+    pub(super) async fn look_for_missing(&mut self) -> Result<bool, SubnetError> {
+        let now_ns = self.transport.now_ns();
+        let mut asked = Vec::new();
+        for missing in self.missing.values_mut().filter(|missing| missing.retrial.is_due(now_ns)) {
+            missing.retrial = missing.retrial.next(now_ns);
+            asked.push(missing.clone());
+        }
+        let near_and_far = |missing: &MissingDevice| {
+            let topology = self.topology.as_ref()?;
+            let near = topology.fabric.by_guid(missing.near.0)?;
+            let path = topology.paths.to_node(&topology.fabric, near)?;
+            (path.hops().len() < MOST_HOPS).then(|| (path.clone(), path.through(missing.near.1)))
+        };
+        let ways: Vec<Option<(DirectedPath, DirectedPath)>> = asked.iter().map(near_and_far).collect();
+        let mut exchange = Exchange::of_one_round(self.timing);
+        // By its rank: what was asked and what was answered.
+        let mut open = vec![0_usize; asked.len()];
+        for (rank, (missing, way)) in asked.iter().zip(&ways).enumerate() {
+            let Some((near, far)) = way else { continue };
+            let at_near = (near, AttributeId::PortInfo, u32::from(missing.near.1.0));
+            let device = missing.device.as_ref().map(|(device, _)| *device);
+            let failed = device.into_iter().flat_map(|device| self.health.questions_failed(device));
+            let at_far = std::iter::once((AttributeId::NodeInfo, 0)).chain(failed);
+            let at_far: Vec<_> = at_far.map(|(attribute, modifier)| (far, attribute, modifier)).collect();
+            open[rank] = at_far.len();
+            for (turn, (path, attribute, modifier)) in std::iter::once(at_near).chain(at_far).enumerate() {
+                let body = RequestBody::Smp { path: path.clone(), attribute, data: Box::new([0; SMP_DATA_SIZE]) };
+                let tag = (rank as u64) << 32 | turn as u64;
+                exchange.submit_once(MadRequest { device: rank as u32, tag, method: Method::Get, modifier, body });
+            }
+        }
+        let mut has_no_link = vec![false; asked.len()];
+        let on = |_: &mut Exchange, done| {
+            let Ok((request, answer)) = settled(done) else { return };
+            let rank = request.device as usize;
+            match (request.tag as u32, answer.data) {
+                (0, MadData::Smp(_, data)) => {
+                    has_no_link[rank] = PortInfo::decode(&data).port_state == wire::PortState::Down;
+                }
+                _ => open[rank] -= 1,
+            }
+        };
+        self.run(&mut exchange, on).await?;
+        let mut is_back = false;
+        for (rank, missing) in asked.iter().enumerate().filter(|&(rank, _)| ways[rank].is_some()) {
+            if has_no_link[rank] {
+                // It is gone with its link; a trap or a port-change bit tells of the next one.
+                self.missing.remove(&missing.near);
+            } else if open[rank] == 0 {
+                is_back = true;
+                tracing::info!(port = missing.place, "who did not answer behind this link answers again");
+            }
+        }
+        Ok(is_back)
+    }
+}

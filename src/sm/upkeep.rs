@@ -251,8 +251,8 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// Sweeps become faster after an event, and slower while the subnet is quiet. What a light sweep found, if there was
-    /// one.
+    /// Sweeps become faster after an event, and slower while the subnet is quiet. What a light sweep found, if there
+    /// was one.
     fn keep_pace(&mut self) -> Option<Seen> {
         let manager = &mut self.driver.subnet_mut().manager;
         let sweep_ns = manager.take_light_sweep()?;

@@ -28,8 +28,8 @@ use std::rc::Rc;
 /// How long after an operation in which MADs were lost the next ones expect the same.
 const LOSSY_NS: u64 = 10_000_000_000;
 
-/// A manager that stood still for longer than this may have been given up. A standby waits for its master for four polls
-/// of four tries each, which takes twelve seconds at least.
+/// A manager that stood still for longer than this may have been given up. A standby waits for its master for four
+/// polls of four tries each, which takes twelve seconds at least.
 pub const AWAY_NS: u64 = 8_000_000_000;
 
 /// How sources are moved from one half to the other.

@@ -116,6 +116,40 @@ fn terms(scene: &Scene) -> (usize, usize) {
     (count(|said| matches!(said, Happening::Up { .. })), count(|said| matches!(said, Happening::Mended(_))))
 }
 
+/// Runs the other manager while this one's process is stopped, as [`Scene::until`] does.
+fn alone(stopped: &Scene, other: &mut Scene, limit_ns: u64, holds: impl Fn(&Scene) -> bool) -> bool {
+    let (own, end_ns) = (stopped.port("host-1 HCA-1"), other.now_ns() + limit_ns);
+    loop {
+        other.poll();
+        // The simulation stops for what has come and is not taken.
+        stopped.transport.with(|sim| while sim.received_at(own).is_some() {});
+        if holds(other) {
+            return true;
+        }
+        if other.now_ns() >= end_ns {
+            return false;
+        }
+        assert_ne!(other.transport.advance(end_ns), Halt::Deadlock, "deadlock");
+    }
+}
+
+/// The master's process is stopped; the standby takes over, and routes around a spine that dies. When the process goes
+/// on, what it knows is true no longer: it writes none of it.
+#[test]
+fn a_master_that_stood_still_reads_the_subnet_anew() {
+    let [mut first, mut second] = two();
+    assert!(alone(&first, &mut second, 60 * S, |scene| scene.role() == "master"), "it takes over");
+    assert!(alone(&first, &mut second, 60 * S, |scene| scene.arrival().is_some()), "{:?}", second.failures());
+    alone(&first, &mut second, 3 * S, |_| false);
+    let spine = first.node("spine-1");
+    first.transport.with(|sim| sim.kill(spine));
+    assert!(alone(&first, &mut second, 30 * S, |scene| scene.unreached(&[]).is_empty()), "{:?}", second.failures());
+    alone(&first, &mut second, 5 * S, |_| false);
+    let is_broken = both(&mut first, &mut second, 60 * S, |one, _| !one.unreached(&[]).is_empty());
+    assert!(!is_broken, "{:?} {:?}", first.failures(), second.failures());
+    assert_eq!((roles(&first, &second), terms(&first)), (["master", "standby"], (2, 0)), "{:?}", first.failures());
+}
+
 /// The standby hears nothing of the master for so long that it takes over, and no port changes.
 #[test]
 fn two_masters_are_one_though_the_subnet_is_quiet() {
@@ -126,6 +160,8 @@ fn two_masters_are_one_though_the_subnet_is_quiet() {
     first.is_deaf.set(false);
     let one = both(&mut first, &mut second, 12 * S, |one, other| roles(one, other) == ["master", "standby"]);
     assert!(one, "{:?}", roles(&first, &second));
+    let again = both(&mut first, &mut second, 12 * S, |one, _| terms(one) == (2, 0));
+    assert!(again, "it reads what the other may have written: {:?} {:?}", terms(&first), first.failures());
 }
 
 /// Whatever the manager tried meanwhile, and however long its switch was away.

@@ -402,6 +402,43 @@ fn whoever_does_not_take_the_subnet_is_passed_over_for_a_while() {
     passed_over.add(news, Some(SmRole::Master), 0);
     passed_over.keep(1, Some(&[unwilling]));
     assert_eq!(name(passed_over, 2, &[taken]), "master");
+    passed_over.hear(&unwilling);
+    assert_eq!(name(passed_over, 3, &[taken]), "master", "it is on standby, and refuses");
+}
+
+/// What was wrong with a rival is over when it is master no longer, whether a sweep finds that or it says so.
+#[test]
+fn a_rival_that_has_given_the_subnet_up_is_no_trouble() {
+    let master = Peer { rank: rank(0, 0x60), role: SmRole::Master, sm_key: KEY };
+    let standby = Peer { role: SmRole::Standby, ..master };
+    let rival = || {
+        let mut passed_over = PassedOver::default();
+        passed_over.add(News::Obstinate(master.rank), Some(SmRole::Master), 0);
+        passed_over
+    };
+    for (found, is_over) in [(master, false), (standby, true)] {
+        let (mut swept, mut heard) = (rival(), rival());
+        swept.keep(1, Some(&[found]));
+        heard.hear(&found);
+        assert_eq!([swept, heard].map(|passed_over| passed_over.news().next().is_none()), [is_over; 2], "{found:?}");
+    }
+}
+
+/// Whoever was master beside this manager may have written anything.
+#[test]
+fn whoever_is_handed_the_subnet_reads_it_anew_though_it_was_master() {
+    let by = Peer { rank: rank(0, 0x60), role: SmRole::Master, sm_key: KEY };
+    explore(&rules(), |from, event, to, commands, _| {
+        let is_handed = matches!(event, ElectionEvent::Ordered(PeerOrder::Handover, by) if by.role == SmRole::Master);
+        if is_handed && from.role() != SmRole::NotActive && from.role() != SmRole::Discovering {
+            assert_eq!((to.name(), commands.last()), ("master", Some(&ElectionCommand::Manage)), "{from:?}");
+        }
+    });
+    let at = ElectionInput { changing: true, ..ElectionInput::default() };
+    let (yielding, _) =
+        step(&rules(), ElectionState::Master, ElectionEvent::Swept(vec![Peer { rank: rank(9, 0x70), ..by }]), at);
+    let (state, commands) = step(&rules(), yielding, ElectionEvent::Swept(Vec::new()), at);
+    assert_eq!((state.name(), commands.last()), ("master", Some(&ElectionCommand::Manage)), "it is gone again");
 }
 
 /// However often it answers, and however often the subnet is swept meanwhile.
@@ -438,8 +475,14 @@ fn a_change_that_cannot_wait_ends_the_wait_for_another_manager() {
     let found = |rank| ElectionEvent::Swept(vec![Peer { rank, role: SmRole::Master, sm_key: KEY }]);
     let (handing_over, _) = step(&rules, ElectionState::Master, found(higher), at(false));
     let (state, commands) = step(&rules, handing_over, ElectionEvent::ChangeBegun, at(true));
-    assert_eq!((state.name(), &commands[..]), ("master", &[ElectionCommand::PassOver(News::Deaf(higher))][..]));
+    assert_eq!(
+        (state.name(), &commands[..]),
+        ("master", &[ElectionCommand::PassOver(News::Deaf(higher)), ElectionCommand::Manage][..])
+    );
     let (waiting, _) = step(&rules, ElectionState::Master, found(lower), at(false));
     let (state, commands) = step(&rules, waiting, ElectionEvent::ChangeBegun, at(true));
-    assert_eq!((state.name(), &commands[..]), ("master", &[ElectionCommand::PassOver(News::Obstinate(lower))][..]));
+    assert_eq!(
+        (state.name(), &commands[..]),
+        ("master", &[ElectionCommand::PassOver(News::Obstinate(lower)), ElectionCommand::Manage][..])
+    );
 }

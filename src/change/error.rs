@@ -13,7 +13,7 @@ use crate::vet::Objection;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ChangeError {
     /// The SM's own port would be cut off.
-    #[error("the SM's port {port} is not linked after the change: choose an SM on a host that stays (--sm NODE)")]
+    #[error("the SM's port {port} is not linked after the change: the SM must be on a host that stays")]
     SmLeaves {
         /// The port.
         port: String,

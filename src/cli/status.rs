@@ -52,6 +52,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         "master" | "yielding" => is_well.into(),
         // Nobody manages the whole subnet.
         "waiting" | "handing-over" => Answer::No,
+        "discovering" if status.trouble.is_some() => Answer::No,
         _ => Answer::Yes,
     })
 }

@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::election::{ElectionEvent, ElectionRules};
 use super::error::SmError;
-use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleInput, Mandate};
+use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleInput};
 use super::mailbox::{Happening, SharedMailbox};
 use super::pace::SweepPolicy;
 use super::responder::{Responder, SharedResponder};
@@ -66,6 +66,19 @@ impl Context {
         self.aside.as_deref().or_else(|| self.journal.as_ref().map(Journal::aside)).unwrap_or_default()
     }
 
+    /// Shows whether the manager's own port leads anywhere in a fabric that was just looked at.
+    pub(super) fn check_reach(&self, fabric: &Fabric, own: PortId, now_ns: u64) -> Result<(), SmError> {
+        let unreached = fabric.peer(own).is_none().then(|| SmError::Unreached { port: fabric.describe_port(own) });
+        let shown = unreached.as_ref().map(SmError::to_string);
+        let was_shown = std::mem::replace(&mut self.mailbox.borrow_mut().view.unreached, shown.clone());
+        match (was_shown, shown) {
+            (None, Some(why)) => self.post(now_ns, Happening::Failed(why)),
+            (Some(_), None) => tracing::info!("the subnet is reached again"),
+            _ => {}
+        }
+        unreached.map_or(Ok(()), Err)
+    }
+
     pub(super) fn post(&self, now_ns: u64, happening: Happening) {
         self.mailbox.borrow_mut().post(now_ns, happening);
     }
@@ -73,7 +86,7 @@ impl Context {
     /// Applies an event to the lifecycle, and gives the election what follows for it; returns the commands to carry
     /// out.
     pub(super) fn step(&self, event: LifecycleEvent, now_ns: u64) -> Vec<LifecycleCommand> {
-        let at = LifecycleInput { now_ns, mandate: Mandate::from(self.responder.borrow().state()) };
+        let at = LifecycleInput { now_ns, mandate: self.responder.borrow().mandate() };
         let state = self.mailbox.borrow().lifecycle();
         let name = event.name();
         let (next, commands) = lifecycle::step(state, event, at);

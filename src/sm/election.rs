@@ -98,7 +98,7 @@ impl ElectionRules {
         ElectionRules { rank, sm_key: 1, poll_ns: 10_000_000_000, polls: 4 }
     }
 
-    fn trusts(&self, peer: &Peer) -> bool {
+    pub(super) fn trusts(&self, peer: &Peer) -> bool {
         self.sm_key == 0 || peer.sm_key == self.sm_key
     }
 }
@@ -129,6 +129,19 @@ struct PassedOverEntry {
     until_ns: u64,
 }
 
+impl PassedOverEntry {
+    fn is_of(&self, guid: Guid) -> bool {
+        self.news.of().guid == guid
+    }
+
+    /// Whether it need be passed over no longer, being this now: a rival that is not master any more, or master, of
+    /// which the answer to a handover may have been lost.
+    fn is_over(&self, role: SmRole) -> bool {
+        let is_rival = matches!(self.news, News::Obstinate(_));
+        is_rival != (role == SmRole::Master) && Some(role) != self.role.filter(|_| !is_rival)
+    }
+}
+
 impl PassedOver {
     /// Adds the manager that this news is of, with what the last sweep found it to be.
     pub fn add(&mut self, news: News, role: Option<SmRole>, now_ns: u64) {
@@ -136,16 +149,21 @@ impl PassedOver {
         self.0[0] = Some(PassedOverEntry { news, role, until_ns: now_ns.saturating_add(PASSED_OVER_NS) });
     }
 
-    /// Forgets those whose time is over, and after a sweep those that it has not found, or found to be master by now:
-    /// the answer to a handover may have been lost.
+    /// Forgets those whose time is over, and after a sweep those that it has not found.
     pub fn keep(&mut self, now_ns: u64, found: Option<&[Peer]>) {
-        let is_as_before = |entry: &PassedOverEntry, found: &[Peer]| {
-            let now = found.iter().find(|peer| peer.rank.guid == entry.news.of().guid).map(|peer| peer.role);
-            now.is_some() && (now != Some(SmRole::Master) || now == entry.role)
+        let is_found = |entry: &PassedOverEntry, found: &[Peer]| {
+            found.iter().any(|peer| entry.is_of(peer.rank.guid) && !entry.is_over(peer.role))
         };
-        let stays =
-            |entry: &PassedOverEntry| entry.until_ns > now_ns && found.is_none_or(|found| is_as_before(entry, found));
-        self.0.iter_mut().for_each(|entry| *entry = entry.filter(stays));
+        self.retain(|entry| entry.until_ns > now_ns && found.is_none_or(|found| is_found(entry, found)));
+    }
+
+    /// Forgets one that says by now that it has become what it was to be.
+    pub fn hear(&mut self, peer: &Peer) {
+        self.retain(|entry| !(entry.is_of(peer.rank.guid) && entry.is_over(peer.role)));
+    }
+
+    fn retain(&mut self, stays: impl Fn(&PassedOverEntry) -> bool) {
+        self.0.iter_mut().for_each(|entry| *entry = entry.filter(&stays));
     }
 
     /// Why they are passed over, the last one first.
@@ -154,7 +172,7 @@ impl PassedOver {
     }
 
     fn has(&self, peer: &Peer) -> bool {
-        self.news().any(|news| news.of().guid == peer.rank.guid)
+        self.0.iter().flatten().any(|entry| entry.is_of(peer.rank.guid))
     }
 }
 
@@ -496,7 +514,7 @@ fn transition(
         (S::Standby(watch), E::Due) => (S::Discovering, vec![C::Report(News::Silent(watch.peer)), C::Sweep]),
         (S::Standby(watch), E::Answered(peer)) if watch.is_of(&peer) => watched(rules, watch, &peer),
         // Any master may hand over, not only the watched one: it may have come after the last sweep.
-        (S::Standby(_), E::Ordered(PeerOrder::Handover, by)) => made_master(C::Manage, &by),
+        (S::Standby(_), E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
         (S::Standby(_), E::Ordered(PeerOrder::Acknowledge, _)) => (state, vec![C::Accept]),
         (S::Standby(_), E::Ordered(PeerOrder::Disable, _)) => (S::NotActive, vec![C::Accept]),
         (S::Standby(_), E::Ordered(PeerOrder::Discover, _)) => (S::Discovering, vec![C::Accept, C::Sweep]),
@@ -506,8 +524,8 @@ fn transition(
 
         (S::Master, E::Swept(peers)) => reassess(rules, &peers, at),
         (S::Master, E::Answered(peer)) => reassess(rules, &[peer], at),
-        // It already writes; a sweep shows what the other managed so far.
-        (S::Master, E::Ordered(PeerOrder::Handover, by)) => made_master(C::Sweep, &by),
+        // The other was master as well, and may have written anything: what is known is no longer.
+        (S::Master, E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
 
         (S::Waiting(watch), E::Due) if watch.is_long_enough(rules) => {
             (S::Master, vec![C::PassOver(News::Obstinate(watch.peer)), C::Manage])
@@ -527,13 +545,13 @@ fn transition(
             next => next,
         },
         // What was lost waits for nobody, and the rival may never hand over.
-        (S::Waiting(watch), E::ChangeBegun) => (S::Master, vec![C::PassOver(News::Obstinate(watch.peer))]),
-        (S::Waiting(_), E::Ordered(PeerOrder::Handover, by)) => made_master(C::Manage, &by),
+        (S::Waiting(watch), E::ChangeBegun) => (S::Master, vec![C::PassOver(News::Obstinate(watch.peer)), C::Manage]),
+        (S::Waiting(_), E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
 
         (S::Yielding { to }, E::ChangeEnded) => hand_over(rules, to, at),
         (S::Yielding { to }, E::Swept(peers)) => yields_still(rules, to, &peers, at),
         (S::Yielding { to }, E::Answered(peer)) if to.guid == peer.rank.guid => yields_still(rules, to, &[peer], at),
-        (S::Yielding { .. }, E::Ordered(PeerOrder::Handover, by)) => made_master(C::Sweep, &by),
+        (S::Yielding { .. }, E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
 
         // OpenSM takes over without an ACKNOWLEDGE, so the answer to the Set counts as one.
         (S::HandingOver(watch), E::Taken(by)) if by == watch.peer.guid => step_down(rules, watch, at, vec![]),
@@ -547,14 +565,14 @@ fn transition(
         (S::HandingOver(watch), E::Refused(by)) if by == watch.peer.guid => {
             (S::Master, vec![C::PassOver(News::Unwilling(watch.peer)), C::Sweep])
         }
-        // It was asked and did not answer: what was lost waits for nobody. Should it have become master unheard, the
-        // sweep after the change finds that.
-        (S::HandingOver(watch), E::ChangeBegun) => (S::Master, vec![C::PassOver(News::Deaf(watch.peer))]),
+        // It was asked and did not answer: what was lost waits for nobody. It may have become master unheard, and have
+        // written.
+        (S::HandingOver(watch), E::ChangeBegun) => (S::Master, vec![C::PassOver(News::Deaf(watch.peer)), C::Manage]),
         (S::HandingOver(watch), E::Due) if watch.is_patient(rules) => {
             (S::HandingOver(watch.again(rules, at)), vec![C::HandOver(watch.peer.guid)])
         }
-        (S::HandingOver(watch), E::Due) => (S::Master, vec![C::PassOver(News::Deaf(watch.peer)), C::Sweep]),
-        (S::HandingOver(_), E::Ordered(PeerOrder::Handover, by)) => made_master(C::Sweep, &by),
+        (S::HandingOver(watch), E::Due) => (S::Master, vec![C::PassOver(News::Deaf(watch.peer)), C::Manage]),
+        (S::HandingOver(_), E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
 
         (state, E::Ordered(..)) => (state, vec![C::Refuse]),
         (state, _) => (state, Vec::new()),
@@ -638,8 +656,9 @@ fn yields_still(
     match reassess(rules, peers, at) {
         // Already reported: the same successor is no news.
         (ElectionState::Yielding { to: next }, _) if next == to => (ElectionState::Yielding { to }, Vec::new()),
+        // It may have been master meanwhile.
         (ElectionState::Master, mut commands) => {
-            commands.push(ElectionCommand::Report(News::Stays(to)));
+            commands.extend([ElectionCommand::Report(News::Stays(to)), ElectionCommand::Manage]);
             (ElectionState::Master, commands)
         }
         next => next,
@@ -674,7 +693,8 @@ fn step_down(
     stand_by(rules, watch.peer, at, commands)
 }
 
-/// HANDOVER made this manager master; what it does first depends on whether it was master already.
-fn made_master(first: ElectionCommand, by: &Peer) -> (ElectionState, Vec<ElectionCommand>) {
-    (ElectionState::Master, vec![ElectionCommand::Accept, ElectionCommand::Acknowledge(by.rank.guid), first])
+/// HANDOVER made this manager master, or the only one.
+fn made_master(by: &Peer) -> (ElectionState, Vec<ElectionCommand>) {
+    use ElectionCommand::{Accept, Acknowledge, Manage};
+    (ElectionState::Master, vec![Accept, Acknowledge(by.rank.guid), Manage])
 }

@@ -138,6 +138,12 @@ pub enum SmError {
         /// How many end ports are known to discard something.
         ends: usize,
     },
+    /// There is nobody at the other end of the manager's cable.
+    #[error("the subnet is not reached: {port} has no link to a device that answers")]
+    Unreached {
+        /// The manager's own port.
+        port: String,
+    },
     /// New devices cannot be merged with the known fabric.
     #[error("merging new devices with the known fabric: {0}")]
     Union(#[from] UnionError),

@@ -13,6 +13,7 @@ use super::control::{
     Status, SweepStatus,
 };
 use super::element::SubnetElement;
+use super::lifecycle::LifecycleState;
 use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SharedMailbox, SubnetView};
 use super::metrics::Metrics;
 use super::responder::SharedResponder;
@@ -234,7 +235,9 @@ impl Frontend {
             on(at_ns, &happening);
             self.pass_on(at_ns, happening);
         }
-        if self.mailbox.borrow().lifecycle().is_done() {
+        // Beside a master what this manager could not do is nobody's trouble.
+        let lifecycle = self.mailbox.borrow().lifecycle();
+        if lifecycle.is_done() || lifecycle == LifecycleState::Standby {
             self.history.trouble = None;
         }
         while let Some(request) = self.requests.as_mut().and_then(|requests| requests.try_recv().ok()) {
@@ -508,9 +511,10 @@ impl Frontend {
 
     /// The manager's status.
     pub fn status(&self) -> Status {
-        let SubnetView { running, smps, light_sweep_ns, aside, foreseen, degraded, closed_ends, instead, .. } =
-            self.mailbox.borrow().view.clone();
-        let running = running.as_deref();
+        let view = self.mailbox.borrow().view.clone();
+        let SubnetView { running, smps, light_sweep_ns, aside, foreseen, degraded, closed_ends, instead, .. } = view;
+        // What was known is not the subnet while that is not reached.
+        let running = running.as_deref().filter(|_| view.unreached.is_none());
         let held = self.mailbox.borrow().held().map(str::to_string);
         let progress = self.mailbox.borrow().view.trail.progress();
         let History { role, arrival, routed_by, change_state, sweeps, last_heavy_ns, traps, changes, .. } =
@@ -557,7 +561,7 @@ impl Frontend {
             sa_requests: self.sa_requests(),
             changes: changes.clone(),
             last_change: self.history.last_change.clone(),
-            trouble: self.history.trouble.clone().or_else(|| self.trouble_with_another()),
+            trouble: view.unreached.or_else(|| self.history.trouble.clone()).or_else(|| self.trouble_with_another()),
         }
     }
 
@@ -634,7 +638,7 @@ fn lids(fabric: &Fabric) -> LidStatus {
 #[cfg(test)]
 mod tests {
     use super::super::control::ChangeOrder;
-    use super::super::lifecycle::{LifecycleState, RetiredHalf, Unfinished};
+    use super::super::lifecycle::{RetiredHalf, Unfinished};
     use super::super::mailbox::Mailbox;
     use super::*;
     use crate::ids::{Guid, PortNum};
@@ -782,6 +786,18 @@ mod tests {
             frontend.look(|_, _| {});
             assert_eq!(frontend.status().trouble.is_some(), lasts, "{retry_ns:?}");
         }
+    }
+
+    /// What a manager could not do before another one was master is no trouble any more.
+    #[test]
+    fn on_standby_nothing_of_before_is_trouble() {
+        let (mut frontend, mailbox) = frontend();
+        mailbox.borrow_mut().post(3, Happening::Failed("two nodes have one GUID".to_string()));
+        frontend.look(|_, _| {});
+        assert!(frontend.status().trouble.is_some());
+        mailbox.borrow_mut().enter(LifecycleState::Standby);
+        frontend.look(|_, _| {});
+        assert_eq!(frontend.status().trouble, None);
     }
 
     /// A manager that is taken over from during a change, and is master again later: until the subnet is up under it

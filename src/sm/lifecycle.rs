@@ -40,6 +40,9 @@ pub(super) const STANDS_NS: u64 = 60_000_000_000;
 pub(super) const BACK_OFF_NS: u64 = 2_000_000_000;
 const LONGEST_BACK_OFF_NS: u64 = 60_000_000_000;
 
+/// Pause before the manager looks again whether its own port leads anywhere. That asks hardly anybody.
+pub(super) const REACH_NS: u64 = 1_000_000_000;
+
 /// How often in a row a subnet may fail to come up before its end ports are opened all the same: hosts that discard
 /// what they send do not wait for a recovery that may never end.
 const TRIES: u8 = 3;
@@ -172,7 +175,7 @@ pub enum Purpose {
 pub enum Mandate {
     /// Another manager is master: write nothing.
     Silent,
-    /// Another manager was asked to take or release the subnet, and has not done so: only route around losses.
+    /// Another manager was asked to take or release the subnet, and has not done so: a loss ends that.
     Guard,
     /// Finish a change in progress, and begin none.
     Finish,
@@ -218,6 +221,8 @@ pub enum LifecycleEvent {
     Prepared(Box<Prepared>),
     /// A change has ended, is halted, or was given up.
     Changed(Box<ChangeRecord>),
+    /// The manager's own port leads nowhere.
+    Unreached,
     /// A command failed.
     Failed(String),
     /// The subnet is not taken over without a proof; hosts send as before.
@@ -389,6 +394,7 @@ impl LifecycleEvent {
             LifecycleEvent::SetUp(_) => "set-up",
             LifecycleEvent::Prepared(_) => "prepared",
             LifecycleEvent::Changed(_) => "changed",
+            LifecycleEvent::Unreached => "unreached",
             LifecycleEvent::Failed(_) => "failed",
             LifecycleEvent::Refused { .. } => "refused",
             LifecycleEvent::Noticed => "noticed",
@@ -480,6 +486,9 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Looking(attempt), E::Looked) if at.mandate >= Mandate::Finish => (S::BringingUp(attempt), vec![C::BringUp]),
         (S::Looking(_), E::Looked) => (S::Standby, Vec::new()),
         (S::BringingUp(_), E::BroughtUp(retired)) => up(retired, at),
+        (S::Looking(attempt), E::Unreached) => {
+            (S::BackingOff { until_ns: at.now_ns.saturating_add(REACH_NS), attempt }, Vec::new())
+        }
         (S::Looking(attempt), E::Failed(why)) => failed(attempt, vec![C::Report(why)], at),
         (S::BringingUp(attempt), E::Failed(why)) => not_brought_up(attempt, why, at),
         // Nothing is worse for waiting: a user is to act, or a device to get well.
@@ -497,8 +506,13 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
             (S::Surveying(Reaction::to(idle.anew(), None)), vec![C::Glance])
         }
         // Nothing is set up before the survey: only that reads anew which ports bounced, and what came.
-        (S::Surveying(reaction), E::Glanced(Some(goal))) if [Mandate::Guard, Mandate::Full].contains(&at.mandate) => {
+        (S::Surveying(reaction), E::Glanced(Some(goal))) if at.mandate == Mandate::Full => {
             prepare(Purpose::Glanced(reaction), goal)
+        }
+        // The other may not see it, or be gone. It may have written, too, so nothing is planned from what is known.
+        (S::Surveying(reaction), E::Glanced(Some(_))) if at.mandate == Mandate::Guard => {
+            let commands = answered(reaction).chain([C::StepDown, C::Look]).collect();
+            (S::Looking(BringUpAttempt { is_owed: true, failed: 0 }), commands)
         }
         (S::Surveying(reaction), E::Glanced(_)) => survey(reaction),
         (S::Idle(idle), E::Noticed) => react(idle.anew(), None),
@@ -543,7 +557,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
 
         // Whoever was asked to take over may have said meanwhile that it has.
         (S::Preparing(Purpose::React(reaction) | Purpose::Glanced(reaction)), E::Prepared(_))
-            if at.mandate == Mandate::Silent =>
+            if at.mandate <= Mandate::Guard =>
         {
             rest(reaction)
         }

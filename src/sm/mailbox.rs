@@ -151,6 +151,8 @@ pub struct SubnetView {
     pub closed_ends: usize,
     /// What stands in for what the user settled, and why, if anything does.
     pub instead: Option<String>,
+    /// Why the subnet is not reached, if it is not.
+    pub unreached: Option<String>,
 }
 
 /// Whether changes pause at their barriers.

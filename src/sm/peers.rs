@@ -41,14 +41,7 @@ impl PeerManagers {
         let callers = manager.take_callers();
         let calls =
             |info: &PortInfo| (0..info.lmc.lids()).any(|rank| callers.contains(&Lid(info.lid.0.wrapping_add(rank))));
-        let says_so = |info: &PortInfo| info.capability_mask & IS_SM != 0 || calls(info);
-        // Whoever answered last time is asked again: a standby that lost sight of its master would become master
-        // itself.
-        let answered = |port: PortId| self.ports.contains_key(&fabric.port_guid(port));
-        let is_sm = |&port: &PortId| manager.port_info(port).is_some_and(says_so) || answered(port);
-        let present = |&port: &PortId| fabric.node(fabric.port(port).node).present;
-        let ports = fabric.lid_ports().filter(|&port| port != own).filter(present).filter(is_sm);
-        let ports: Vec<PortId> = ports.collect();
+        let ports = self.managed(manager, fabric, own, calls);
         let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
         let asks = ports.iter().map(|port| (ask(port), self.silent.contains(&fabric.port_guid(*port)))).collect();
         let Some(answers) = manager.ask_beside(asks, until_event).await? else {
@@ -74,6 +67,45 @@ impl PeerManagers {
         }
         responder.borrow_mut().step(ElectionEvent::Swept(peers), manager.now_ns());
         Ok(true)
+    }
+
+    /// Ports other than the manager's `own` behind which a manager is likely to be.
+    fn managed<T: Transport>(
+        &self,
+        manager: &Manager<T>,
+        fabric: &Fabric,
+        own: PortId,
+        calls: impl Fn(&PortInfo) -> bool,
+    ) -> Vec<PortId> {
+        let says_so = |info: &PortInfo| info.capability_mask & IS_SM != 0 || calls(info);
+        // Whoever answered last time is asked again: a standby that lost sight of its master would become master
+        // itself.
+        let answered = |port: PortId| self.ports.contains_key(&fabric.port_guid(port));
+        let is_sm = |&port: &PortId| manager.port_info(port).is_some_and(says_so) || answered(port);
+        let present = |&port: &PortId| fabric.node(fabric.port(port).node).present;
+        fabric.lid_ports().filter(|&port| port != own).filter(present).filter(is_sm).collect()
+    }
+
+    /// Asks the managers that are known once each what they are, between two sweeps, and passes the answers to the
+    /// election. Silence says nothing.
+    pub(super) async fn ask<T: Transport>(
+        &mut self,
+        manager: &mut Manager<T>,
+        responder: &SharedResponder,
+        fabric: &Fabric,
+        own: PortId,
+    ) -> Result<(), SmError> {
+        let ports = self.managed(manager, fabric, own, |_| false);
+        let ask = |&port: &PortId| (Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0), true);
+        let answers = manager.ask_beside(ports.iter().map(ask).collect(), false).await?.unwrap_or_default();
+        for (&port, answer) in ports.iter().zip(answers) {
+            let answered = answer.ok().and_then(|data| peer(&SmInfo::decode(&data)));
+            if let Some(peer) = answered.filter(|peer| responder.borrow().trusts(peer)) {
+                self.ports.insert(peer.rank.guid, port);
+                responder.borrow_mut().step(ElectionEvent::Answered(peer), manager.now_ns());
+            }
+        }
+        Ok(())
     }
 
     /// Carries out the election's commands, and those that follow from the answers, until there are none left. Returns

@@ -8,6 +8,7 @@ use super::election::{
     self, ElectionCommand, ElectionEvent, ElectionInput, ElectionRules, ElectionState, News, PassedOver, Peer,
     PeerOrder, Rank, SmRole,
 };
+use super::lifecycle::Mandate;
 use super::mailbox::{Happening, SharedMailbox};
 use super::prefix_file;
 use crate::ids::{Half, Sl};
@@ -58,6 +59,20 @@ impl Responder {
     /// The election's state.
     pub fn state(&self) -> &ElectionState {
         &self.election
+    }
+
+    /// What it may do to the subnet: nothing as long as it is to manage it and has not read anew what is there, since
+    /// another manager may have written.
+    pub(super) fn mandate(&self) -> Mandate {
+        match self.commands.contains(&ElectionCommand::Manage) {
+            true => Mandate::Silent,
+            false => Mandate::from(&self.election),
+        }
+    }
+
+    /// Whether another manager counts; surveys tell of those that do not.
+    pub(super) fn trusts(&self, peer: &Peer) -> bool {
+        self.rules.trusts(peer)
     }
 
     /// This manager's rank.
@@ -127,6 +142,14 @@ impl Responder {
         }
         let swept = matches!(event, ElectionEvent::Swept(_)).then_some(&self.found[..]);
         self.passed_over.keep(now_ns, swept);
+        match &event {
+            ElectionEvent::Answered(peer) => self.passed_over.hear(peer),
+            // Whoever hands over is master no longer.
+            ElectionEvent::Ordered(PeerOrder::Handover, by) => {
+                self.passed_over.hear(&Peer { role: SmRole::Standby, ..*by })
+            }
+            _ => {}
+        }
         let (changing, passed_over) = (self.mailbox.borrow().lifecycle().holds_on(), self.passed_over);
         let at = ElectionInput { now_ns, changing, passed_over };
         let was = self.election.name();
@@ -216,5 +239,28 @@ impl Respond for Responder {
         let sent = self.sa.wake(now_ns);
         self.log();
         sent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mailbox::Mailbox;
+    use super::*;
+    use crate::ids::Guid;
+
+    /// Between the order that makes it master and the look that follows, nothing is done by what was known before.
+    #[test]
+    fn whoever_is_to_read_the_subnet_anew_may_not_write_yet() {
+        let rules = ElectionRules::new(Rank { priority: 5, guid: Guid(0x50) });
+        let responder = Responder::new(rules, Mailbox::new(false));
+        let take = || responder.borrow_mut().next_command();
+        while take().is_some() {}
+        let by = Peer { rank: Rank { priority: 1, guid: Guid(0x10) }, role: SmRole::Master, sm_key: rules.sm_key };
+        for event in [ElectionEvent::Swept(Vec::new()), ElectionEvent::Ordered(PeerOrder::Handover, by)] {
+            responder.borrow_mut().step(event, 0);
+            assert_eq!((responder.borrow().state().name(), responder.borrow().mandate()), ("master", Mandate::Silent));
+            while take().is_some() {}
+            assert_eq!(responder.borrow().mandate(), Mandate::Full);
+        }
     }
 }

@@ -220,6 +220,7 @@ impl<T: Transport> Service<T> {
         let answer = match answer {
             Err(SmError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
             Err(error) if self.until == RunUntil::Up => return Err(error),
+            Err(SmError::Unreached { .. }) => Some(LifecycleEvent::Unreached),
             Err(error) if error.is_refusal() => Some(self.refusals.refused(error.to_string())),
             Err(error) => Some(LifecycleEvent::Failed(error.to_string())),
             Ok(event) => event,
@@ -337,6 +338,7 @@ async fn sweep<T: Transport>(
     let found = manager.discover().await?;
     found.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
     manager.set_topology(&found.fabric, found.sm_port);
+    context.check_reach(&found.fabric, found.sm_port, manager.now_ns())?;
     peers.find(manager, &context.responder, &found.fabric, found.sm_port, false).await?;
     // Managing and sweeping again both follow from here anyway.
     peers.carry_out(manager, &context.responder, &context.mailbox).await?;

@@ -32,7 +32,7 @@ use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::machine::Outcome;
 use crate::plan::{self, Assumption, Lanes, Scheme};
-use crate::subnet::{Manager, SubnetEvent, SubnetManager, WriteOrder};
+use crate::subnet::{AWAY_NS, Manager, SubnetEvent, SubnetManager, WriteOrder};
 use crate::tables::{PortState, Write};
 use crate::transport::Transport;
 use crate::wire;
@@ -62,6 +62,8 @@ pub(super) struct Upkeep<T> {
     newcomers: bool,
     /// Who came and is not taken in.
     misfits: Vec<Misfit>,
+    /// Since when the manager's own port leads nowhere, and when that was last looked at.
+    unreached_ns: Option<(u64, u64)>,
 }
 
 impl<T: Transport> Upkeep<T> {
@@ -87,8 +89,20 @@ impl<T: Transport> Upkeep<T> {
         let rounds = drift::Rounds::default();
         let (seen, newcomers) = (Seen::Quiet, up.newcomers);
         let (sighting, instead, is_partial, misfits) = (None, None, false, Vec::new());
-        let mut upkeep =
-            Upkeep { driver, aside, pace, seen, sighting, rounds, instead, is_partial, newcomers, misfits };
+        let unreached_ns = None;
+        let mut upkeep = Upkeep {
+            driver,
+            aside,
+            pace,
+            seen,
+            sighting,
+            rounds,
+            instead,
+            is_partial,
+            newcomers,
+            misfits,
+            unreached_ns,
+        };
         upkeep.stands_in(context, up.instead.clone());
         upkeep.show(context);
         upkeep
@@ -113,8 +127,8 @@ impl<T: Transport> Upkeep<T> {
         context.post(self.now_ns(), Happening::Down);
         let view = &mut context.mailbox.borrow_mut().view;
         let (smps, closed_ends) = (std::mem::take(&mut view.smps), view.closed_ends);
-        let aside = self.aside.described(&self.driver.running().known);
-        *view = SubnetView { smps, closed_ends, aside, ..SubnetView::default() };
+        let (aside, unreached) = (self.aside.described(&self.driver.running().known), view.unreached.take());
+        *view = SubnetView { smps, closed_ends, aside, unreached, ..SubnetView::default() };
         self.driver.into_subnet().into_manager()
     }
 
@@ -181,8 +195,18 @@ impl<T: Transport> Upkeep<T> {
         slice_ns: u64,
     ) -> Result<LifecycleEvent, SmError> {
         loop {
-            if self.keep_pace() && self.may_mend(context) {
-                self.watch_drift(context).await?;
+            // What is known may be true no longer, and nothing is written by it.
+            if self.driver.subnet().manager().stood_still() {
+                return Ok(LifecycleEvent::MastershipLost);
+            }
+            if let Some(event) = self.look_for_reach(context) {
+                return Ok(event);
+            }
+            if let Some(seen) = self.keep_pace() {
+                self.ask_others(peers, context).await?;
+                if seen == Seen::Quiet && self.may_mend(context) {
+                    self.watch_drift(context).await?;
+                }
             }
             self.driver.foresee();
             self.driver.ready();
@@ -225,6 +249,9 @@ impl<T: Transport> Upkeep<T> {
                 Some(SubnetEvent::Silent { .. }) => Seen::Silence,
                 Some(_) => Seen::Change,
             };
+            if self.driver.subnet().manager().stood_still() {
+                continue;
+            }
             if let Some(event) = event {
                 tracing::info!(?event, "the subnet reports a change");
                 context.post(self.now_ns(), Happening::Subnet(event));
@@ -236,20 +263,52 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// Sweeps become faster after an event, and slower while the subnet is quiet. Whether a light sweep found it quiet.
-    fn keep_pace(&mut self) -> bool {
+    /// Sweeps become faster after an event, and slower while the subnet is quiet. What a light sweep found, if there
+    /// was one.
+    fn keep_pace(&mut self) -> Option<Seen> {
         let manager = &mut self.driver.subnet_mut().manager;
-        let Some(sweep_ns) = manager.take_light_sweep() else { return false };
+        let sweep_ns = manager.take_light_sweep()?;
         self.pace = self.pace.after(self.seen, sweep_ns);
         manager.set_light_sweep(Some(self.pace.period_ns()));
-        self.seen == Seen::Quiet
+        Some(self.seen)
+    }
+
+    /// Asks other managers what they are: no event tells that one of them has become master. Not while the subnet could
+    /// be given to none of them, nor while one is to take it or to give it up: whoever was asked to take it, and is
+    /// master already, has not heard so yet.
+    async fn ask_others(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<(), SmError> {
+        let holds_on = context.mailbox.borrow().lifecycle().holds_on();
+        if holds_on || context.responder.borrow().mandate() != Mandate::Full {
+            return Ok(());
+        }
+        let Running { alive, sm, .. } = self.driver.running();
+        let (alive, sm) = (alive.clone(), *sm);
+        peers.ask(&mut self.driver.subnet_mut().manager, &context.responder, &alive, sm).await
+    }
+
+    /// While the manager's own port leads nowhere nothing of the subnet can come in: it is looked at anew every second,
+    /// and after a while another manager may have taken the subnet.
+    fn look_for_reach(&mut self, context: &Context) -> Option<LifecycleEvent> {
+        let Running { alive, sm, .. } = self.driver.running();
+        let (now_ns, is_reached) = (self.now_ns(), context.check_reach(alive, *sm, self.now_ns()).is_ok());
+        let Some((since_ns, looked_ns)) = self.unreached_ns.filter(|_| !is_reached) else {
+            self.unreached_ns = (!is_reached).then_some((now_ns, now_ns));
+            return None;
+        };
+        if now_ns - since_ns >= AWAY_NS {
+            return Some(LifecycleEvent::MastershipLost);
+        }
+        (now_ns - looked_ns >= lifecycle::REACH_NS).then(|| {
+            self.unreached_ns = Some((since_ns, now_ns));
+            LifecycleEvent::Noticed
+        })
     }
 
     /// Whether what devices hold is to be what is recorded: no change is under way or stands still, and nobody else is
     /// to write.
     fn may_mend(&self, context: &Context) -> bool {
         let idle = matches!(context.mailbox.borrow().lifecycle(), LifecycleState::Idle(_));
-        idle && Mandate::from(context.responder.borrow().state()) == Mandate::Full
+        idle && context.responder.borrow().mandate() == Mandate::Full
     }
 
     /// Asks the next devices in turn whether they hold what they were given, and gives it to those that do not.
@@ -391,7 +450,7 @@ impl<T: Transport> Upkeep<T> {
         // A loss that is known could not be followed so far, and must not keep a survey from its end.
         is_current
             && !self.driver.running().has_lost_something()
-            && Mandate::from(context.responder.borrow().state()) == Mandate::Full
+            && context.responder.borrow().mandate() == Mandate::Full
     }
 
     /// What follows a sweep. Whether all other managers were asked: with `until_event` an event ends that.
@@ -404,6 +463,10 @@ impl<T: Transport> Upkeep<T> {
         self.driver.subnet_mut().manager.breathe().await?;
         // Before every change: what comes may bring it, and somebody may have switched it on.
         let alive = self.driver.running().alive.clone();
+        if alive.peer(self.driver.running().sm).is_none() {
+            // Whoever is not found is not gone.
+            return Ok(true);
+        }
         let manager = &mut self.driver.subnet_mut().manager;
         if !bring_up::refuse_adaptive(manager, &alive, &context.config, until_event).await? {
             return Ok(false);
@@ -455,6 +518,8 @@ impl<T: Transport> Upkeep<T> {
     /// The target of the next change, if one is needed.
     pub(super) fn goal(&self) -> Option<Goal> {
         let (running, aside) = (self.driver.running(), |fabric: &Fabric| self.aside.out_of(fabric));
+        // Nobody is left to write to.
+        running.alive.peer(running.sm)?;
         // The loss first (G.6); what is set aside and still routed, as after a restart, goes with it.
         let wanted = running.less(aside).or_else(|| running.wanted(aside))?;
         let why = self.why(&wanted);

@@ -97,6 +97,9 @@ pub enum SubnetError {
         /// Which, the first of them by name.
         standing: String,
     },
+    /// The process stood still for so long that another manager may have written.
+    #[error("this manager stood still, and writes nothing before it has read the subnet anew")]
+    StoodStill,
     /// The result of a sweep is not a fabric.
     #[error("the sweep found what cannot be one subnet: {0}")]
     Incoherent(#[from] BuildError),

@@ -29,6 +29,13 @@ pub(super) struct MadRequest {
 }
 
 impl MadRequest {
+    /// Whether it changes what a device does with packets.
+    pub(super) fn writes(&self) -> bool {
+        use AttributeId::{SmInfo, SwitchInfo};
+        let is_word = matches!(self.body, RequestBody::Smp { attribute: SwitchInfo | SmInfo, .. });
+        self.method == Method::Set && !is_word
+    }
+
     /// Whether it asks for the attribute that another one asks for, in the same way.
     pub(super) fn asks_the_same(&self, other: &MadRequest) -> bool {
         match (&self.body, &other.body) {

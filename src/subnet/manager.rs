@@ -30,6 +30,10 @@ use std::rc::Rc;
 /// How long after an operation in which MADs were lost the next ones expect the same.
 const LOSSY_NS: u64 = 10_000_000_000;
 
+/// A manager that stood still for longer than this may have been given up. A standby waits for its master for four
+/// polls of four tries each, which takes twelve seconds at least.
+pub const AWAY_NS: u64 = 8_000_000_000;
+
 /// How sources are moved from one half to the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SourceControl {
@@ -116,6 +120,8 @@ pub struct Manager<T> {
     clears: bool,
     /// Whether the last sweep did, so that a bit that is set speaks of what came since.
     pub(super) has_cleared: bool,
+    /// Whether this process stood still since the last look, as when it is stopped.
+    stood_still: bool,
     /// What nobody answered in the last sweep.
     unanswered: BTreeSet<AskedPlace>,
     /// The last answers that showed that MADs are being lost, and until when that counts.
@@ -188,6 +194,7 @@ impl<T: Transport> Manager<T> {
             clears: true,
             has_cleared: false,
             missing: MissingDevices::default(),
+            stood_still: false,
             unanswered: BTreeSet::new(),
             loss: (Answered::default(), 0),
             breath_ns: None,
@@ -203,7 +210,13 @@ impl<T: Transport> Manager<T> {
     /// Sweeps write nothing from now on, until a mastership begins: port-change bits are left to whoever manages the
     /// subnet.
     pub fn only_look(&mut self) {
-        self.clears = false;
+        (self.clears, self.stood_still) = (false, false);
+    }
+
+    /// Whether this process stood still, for longer than another manager may have waited for it, since
+    /// [`Manager::only_look`]. Until the next look it writes nothing.
+    pub fn stood_still(&self) -> bool {
+        self.stood_still
     }
 
     pub(super) fn clear_bits(&mut self) {
@@ -292,6 +305,11 @@ impl<T: Transport> Manager<T> {
     async fn send_due(&mut self, exchange: &mut Exchange) -> Result<(), SubnetError> {
         while let Some(sent) = exchange.transmit(self.transport.now_ns(), &mut self.next_tid) {
             let Transmission { tid, request, again } = sent;
+            // Somebody else may manage the subnet by now. Bits that a sweep clears and words among managers are no
+            // tables.
+            if self.stood_still && request.writes() {
+                return Err(SubnetError::StoodStill);
+            }
             let datagram = datagram_of(request, tid, self.m_key);
             match &request.body {
                 RequestBody::Smp { attribute, .. } => self.counts.count(*attribute, request.method),
@@ -338,13 +356,26 @@ impl<T: Transport> Manager<T> {
                 self.tell_responder(|responder| responder.wake(now_ns)).await?;
                 continue;
             }
-            if let Some(datagram) = self.transport.recv(until_ns.min(due_ns)).await? {
+            if let Some(datagram) = self.recv(until_ns.min(due_ns)).await? {
                 return Ok(Some(datagram));
             }
             if self.transport.now_ns() >= until_ns {
                 return Ok(None);
             }
         }
+    }
+
+    /// The next MAD that comes until then. Who comes back much later than that stood still; what takes long by itself
+    /// does not count.
+    pub(super) async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
+        let due_ns = until_ns.max(self.transport.now_ns());
+        let received = self.transport.recv(until_ns).await?;
+        let late_ns = self.transport.now_ns().saturating_sub(due_ns);
+        if late_ns >= AWAY_NS && !std::mem::replace(&mut self.stood_still, true) {
+            let seconds = late_ns as f64 / 1e9;
+            tracing::warn!(seconds, "this manager stood still: it asks who is master, and reads the subnet anew");
+        }
+        Ok(received)
     }
 
     /// Calls the responder and sends what it returns.

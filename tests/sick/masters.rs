@@ -3,8 +3,8 @@
 use super::scene::{POLL_NS, S, Scene, Setup, timing};
 use reconfig::fabric::PortId;
 use reconfig::sim::{Halt, SimConfig};
-use reconfig::sm::rescue;
-use reconfig::subnet::Manager;
+use reconfig::sm::{Happening, rescue};
+use reconfig::subnet::{AWAY_NS, Manager};
 use reconfig::transport::AnyTransport;
 use reconfig::wire::{AttributeId, Method, SMP_DATA_SIZE, SwitchInfo};
 use std::task::{Context, Waker};
@@ -95,4 +95,94 @@ fn who_does_not_manage_the_subnet_clears_no_bits() {
     }
     drop(looking);
     assert!(says_so(&scene));
+}
+
+/// A subnet with a master at its first host, and a standby.
+fn two() -> [Scene; 2] {
+    let mut first = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    assert!(first.until(S, |scene| scene.arrival().is_some()), "{:?}", first.failures());
+    let mut second = first.beside("host-9 HCA-1", Setup::default());
+    let other = first.port("host-9 HCA-1");
+    first.transport.with(|sim| sim.set_is_sm(other, true));
+    assert!(both(&mut first, &mut second, 20 * S, |one, other| roles(one, other) == ["master", "standby"]));
+    both(&mut first, &mut second, 3 * S, |_, _| false);
+    [first, second]
+}
+
+/// How often a manager has taken the subnet over, and what it has found changed by others.
+fn terms(scene: &Scene) -> (usize, usize) {
+    let said = scene.said.borrow();
+    let count = |is_it: fn(&Happening) -> bool| said.iter().filter(|said| is_it(said)).count();
+    (count(|said| matches!(said, Happening::Up { .. })), count(|said| matches!(said, Happening::Mended(_))))
+}
+
+/// Runs the other manager while this one's process is stopped, as [`Scene::until`] does.
+fn alone(stopped: &Scene, other: &mut Scene, limit_ns: u64, holds: impl Fn(&Scene) -> bool) -> bool {
+    let (own, end_ns) = (stopped.port("host-1 HCA-1"), other.now_ns() + limit_ns);
+    loop {
+        other.poll();
+        // The simulation stops for what has come and is not taken.
+        stopped.transport.with(|sim| while sim.received_at(own).is_some() {});
+        if holds(other) {
+            return true;
+        }
+        if other.now_ns() >= end_ns {
+            return false;
+        }
+        assert_ne!(other.transport.advance(end_ns), Halt::Deadlock, "deadlock");
+    }
+}
+
+/// The master's process is stopped; the standby takes over, and routes around a spine that dies. When the process goes
+/// on, what it knows is true no longer: it writes none of it.
+#[test]
+fn a_master_that_stood_still_reads_the_subnet_anew() {
+    let [mut first, mut second] = two();
+    assert!(alone(&first, &mut second, 60 * S, |scene| scene.role() == "master"), "it takes over");
+    assert!(alone(&first, &mut second, 60 * S, |scene| scene.arrival().is_some()), "{:?}", second.failures());
+    alone(&first, &mut second, 3 * S, |_| false);
+    let spine = first.node("spine-1");
+    first.transport.with(|sim| sim.kill(spine));
+    assert!(alone(&first, &mut second, 30 * S, |scene| scene.unreached(&[]).is_empty()), "{:?}", second.failures());
+    alone(&first, &mut second, 5 * S, |_| false);
+    let is_broken = both(&mut first, &mut second, 60 * S, |one, _| !one.unreached(&[]).is_empty());
+    assert!(!is_broken, "{:?} {:?}", first.failures(), second.failures());
+    assert_eq!((roles(&first, &second), terms(&first)), (["master", "standby"], (2, 0)), "{:?}", first.failures());
+}
+
+/// The standby hears nothing of the master for so long that it takes over, and no port changes.
+#[test]
+fn two_masters_are_one_though_the_subnet_is_quiet() {
+    let [mut first, mut second] = two();
+    first.is_deaf.set(true);
+    let taken = both(&mut first, &mut second, 20 * S, |_, other| other.role() == "master");
+    assert!(taken, "{:?}", roles(&first, &second));
+    first.is_deaf.set(false);
+    let one = both(&mut first, &mut second, 12 * S, |one, other| roles(one, other) == ["master", "standby"]);
+    assert!(one, "{:?}", roles(&first, &second));
+    let again = both(&mut first, &mut second, 12 * S, |one, _| terms(one) == (2, 0));
+    assert!(again, "it reads what the other may have written: {:?} {:?}", terms(&first), first.failures());
+}
+
+/// Whatever the manager tried meanwhile, and however long its switch was away.
+#[test]
+fn the_managers_own_switch_is_noticed_soon_after_it_comes_back() {
+    for away_ns in [S / 2, 2 * S, 100 * S] {
+        let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+        assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+        scene.pass(3 * S);
+        let leaf = scene.node("leaf-1");
+        let is_reached = |scene: &Scene| scene.mailbox.borrow().view.unreached.is_none();
+        scene.transport.with(|sim| sim.kill(leaf));
+        assert!(scene.until(15 * S, |scene| !is_reached(scene)), "{:?}", scene.failures());
+        scene.pass(away_ns);
+        assert!(!is_reached(&scene));
+        assert_eq!(scene.failures().len(), 1, "it is said once: {:?}", scene.failures());
+        scene.transport.with(|sim| sim.revive(leaf));
+        assert!(scene.until(3 * S / 2, is_reached), "after {away_ns} ns: {:?}", scene.failures());
+        let is_whole = |scene: &Scene| scene.unreached(&[]).is_empty();
+        assert!(scene.until(10 * S, is_whole), "after {away_ns} ns: {:?}", scene.failures());
+        // Another manager may have come and gone.
+        assert_eq!(terms(&scene), (1 + usize::from(away_ns > AWAY_NS), 0), "after {away_ns} ns");
+    }
 }

@@ -18,7 +18,7 @@ use reconfig::subnet::{Manager, Respond, SourceControl, Timing};
 use reconfig::transport::{Datagram, Transport, TransportError};
 use reconfig::wire::sa::{ComponentMask, PathRecord, SaMad};
 use reconfig::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp, status};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
@@ -35,6 +35,8 @@ pub struct Scene {
     pub fabric: Fabric,
     pub mailbox: SharedMailbox,
     pub said: Rc<RefCell<Vec<Happening>>>,
+    /// Whether it hears no other manager ask what it is.
+    pub is_deaf: Rc<Cell<bool>>,
     responder: SharedResponder,
     manager: Pin<Box<dyn Future<Output = Result<(), SmError>>>>,
 }
@@ -105,6 +107,7 @@ impl Default for Setup {
 struct Port {
     inner: SimTransport,
     breaks_at: Option<AttributeId>,
+    is_deaf: Rc<Cell<bool>>,
 }
 
 #[async_trait::async_trait(?Send)]
@@ -122,7 +125,16 @@ impl Transport for Port {
     }
 
     async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, TransportError> {
-        self.inner.recv(until_ns).await
+        let is_lost = |mad: &Datagram| {
+            let smp = Smp::decode(&mad.bytes).ok().filter(|smp| smp.attribute == AttributeId::SmInfo);
+            smp.is_some_and(|smp| smp.method == Method::Get)
+        };
+        loop {
+            match self.inner.recv(until_ns).await? {
+                Some(mad) if self.is_deaf.get() && is_lost(&mad) => {}
+                received => return Ok(received),
+            }
+        }
     }
 }
 
@@ -200,12 +212,13 @@ impl Scene {
     ) -> Scene {
         let mailbox = Mailbox::new(setup.pauses);
         let guid = Guid(fabric.node(fabric.port(sm).node).guid.0 + 1);
-        let port = Port { inner: transport.clone(), breaks_at: setup.port_breaks_at };
+        let is_deaf: Rc<Cell<bool>> = Rc::default();
+        let port = Port { inner: transport.clone(), breaks_at: setup.port_breaks_at, is_deaf: is_deaf.clone() };
         let manager = Manager::new(port.boxed(), timing(), setup.m_key);
         let context = context(setup, guid, mailbox.clone(), journal, kept);
         let responder = context.responder.clone();
         let manager = sm::run(manager, context, setup.until);
-        Scene { transport, fabric, mailbox, said: Rc::default(), responder, manager: Box::pin(manager) }
+        Scene { transport, fabric, mailbox, said: Rc::default(), is_deaf, responder, manager: Box::pin(manager) }
     }
 
     /// The manager dies at once, and another one starts in its place.

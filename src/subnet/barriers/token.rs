@@ -94,7 +94,7 @@ impl<T: Transport> Manager<T> {
                 return Ok(());
             }
             // Reports come unrequested, outside any exchange, so this loop reads the transport itself.
-            if let Some(datagram) = self.transport.recv(ask_at_ns).await? {
+            if let Some(datagram) = self.recv(ask_at_ns).await? {
                 let answer = self.sort_in(datagram).await?;
                 self.counts.late += u64::from(answer.is_some());
                 continue;

@@ -75,12 +75,17 @@ mod tests {
     use reconfig::sm::control::{ChangeDone, ControlEvent, Status};
     use schemars::JsonSchema;
     use schemars::generate::SchemaSettings;
+    use serde::Serialize;
     use std::path::Path;
 
     /// The schema of what is written, not of what may be read: a field that is always there is required.
     fn made<T: JsonSchema>() -> String {
         let schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
-        serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n"
+        // The program carries the texts, of which indentation would be a third.
+        let mut text = Vec::new();
+        let form = serde_json::ser::PrettyFormatter::with_indent(b"");
+        schema.serialize(&mut serde_json::Serializer::with_formatter(&mut text, form)).expect("a schema is JSON");
+        String::from_utf8(text).expect("UTF-8") + "\n"
     }
 
     /// After a change of a report, `UPDATE_EXPECT=1` has the files written anew.

@@ -272,6 +272,15 @@ impl Fabric {
         self.peer(port).map(|peer| self.port(peer).node)
     }
 
+    /// Whether a manager at a port reaches other devices: by its cable, or at port 0 by any cable of the switch.
+    pub fn reaches_others(&self, port: PortId) -> bool {
+        let is_cabled = |port: PortId| self.peer(port).is_some();
+        match self.port(port).num {
+            PortNum::ZERO => self.ports_of(self.port(port).node).any(is_cabled),
+            _ => is_cabled(port),
+        }
+    }
+
     /// A port's GUID as captures give it: port 0 has its switch's; none if the capture has none.
     pub fn recorded_port_guid(&self, port: PortId) -> Option<Guid> {
         let port = self.port(port);

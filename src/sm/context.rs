@@ -68,7 +68,7 @@ impl Context {
 
     /// Shows whether the manager's own port leads anywhere in a fabric that was just looked at.
     pub(super) fn check_reach(&self, fabric: &Fabric, own: PortId, now_ns: u64) -> Result<(), SmError> {
-        let unreached = fabric.peer(own).is_none().then(|| SmError::Unreached { port: fabric.describe_port(own) });
+        let unreached = (!fabric.reaches_others(own)).then(|| SmError::Unreached { port: fabric.describe_port(own) });
         let shown = unreached.as_ref().map(SmError::to_string);
         let was_shown = std::mem::replace(&mut self.mailbox.borrow_mut().view.unreached, shown.clone());
         match (was_shown, shown) {

@@ -463,7 +463,7 @@ impl<T: Transport> Upkeep<T> {
         self.driver.subnet_mut().manager.breathe().await?;
         // Before every change: what comes may bring it, and somebody may have switched it on.
         let alive = self.driver.running().alive.clone();
-        if alive.peer(self.driver.running().sm).is_none() {
+        if !alive.reaches_others(self.driver.running().sm) {
             // Whoever is not found is not gone.
             return Ok(true);
         }

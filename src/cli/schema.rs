@@ -1,5 +1,6 @@
 //! `reconfig schema`: the JSON Schemas of what commands print with `--json`. They are the files in docs/schemas; a test
-//! makes them from the types that are printed, and compares.
+//! makes them from the types that are printed, and compares. The program carries them without indentation, which is a
+//! third of them: `build.rs` takes it away.
 
 use super::outcome::{Answer, Failure};
 use super::output;
@@ -18,10 +19,14 @@ pub(super) struct Arguments {
 }
 
 /// Names and texts of the files with these names.
+#[cfg(not(test))]
 macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../../docs/schemas/", $name, ".json")))),*]
-    };
+    ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!(env!("OUT_DIR"), "/", $name, ".json")))),*] };
+}
+
+#[cfg(test)]
+macro_rules! files {
+    ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("../../docs/schemas/", $name, ".json")))),*] };
 }
 
 /// Every schema, by its name. What is not one object for each run is named by its option or its content.
@@ -58,10 +63,21 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             let (_, text) = found.ok_or_else(|| {
                 Failure::input(anyhow!("`{wanted}` names no schema: choose one of {}", names().join(", ")))
             })?;
-            output::print(text)?;
+            output::print(&indented(text))?;
         }
     }
     Ok(Answer::Yes)
+}
+
+/// JSON as `serde_json` writes it, its lines indented again.
+fn indented(text: &str) -> String {
+    let (mut indented, mut depth) = (String::new(), 0);
+    for line in text.lines().map(str::trim_start) {
+        depth -= usize::from(line.starts_with(['}', ']']));
+        indented.extend(std::iter::repeat_n("  ", depth).chain([line, "\n"]));
+        depth += usize::from(line.ends_with(['{', '[']));
+    }
+    indented
 }
 
 #[cfg(test)]
@@ -75,17 +91,12 @@ mod tests {
     use reconfig::sm::control::{ChangeDone, ControlEvent, Status};
     use schemars::JsonSchema;
     use schemars::generate::SchemaSettings;
-    use serde::Serialize;
     use std::path::Path;
 
     /// The schema of what is written, not of what may be read: a field that is always there is required.
     fn made<T: JsonSchema>() -> String {
         let schema = SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
-        // The program carries the texts, of which indentation would be a third.
-        let mut text = Vec::new();
-        let form = serde_json::ser::PrettyFormatter::with_indent(b"");
-        schema.serialize(&mut serde_json::Serializer::with_formatter(&mut text, form)).expect("a schema is JSON");
-        String::from_utf8(text).expect("UTF-8") + "\n"
+        serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n"
     }
 
     /// After a change of a report, `UPDATE_EXPECT=1` has the files written anew.

@@ -2,7 +2,7 @@
 
 use super::masters::both;
 use super::scene::{S, Scene, Setup};
-use reconfig::fabric::PortId;
+use reconfig::fabric::{NodeId, PortId};
 use reconfig::ids::{Sl, Vl};
 use reconfig::machine::{CallOff, Outcome};
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
@@ -52,14 +52,20 @@ fn removing_on(mut scene: Scene, state: &str) -> Scene {
     scene
 }
 
+/// The manager's own switch takes no SL-to-VL table any more.
+fn sicken_own_switch(scene: &Scene) -> NodeId {
+    let own = scene.fabric.neighbour(scene.port("host-1 HCA-1")).expect("its leaf");
+    scene.transport.with(|sim| sim.sicken_node(own, REFUSES));
+    own
+}
+
 /// The manager's own switch takes no SL-to-VL table, so neither the change nor its recovery can end. A cable that flaps
 /// all the while has the change resumed at once each time, and puts nothing off.
 #[test]
 fn hosts_do_not_wait_for_a_recovery_that_always_fails() {
     for flaps in [false, true] {
         let mut scene = removing("draining", SETUP);
-        let own = scene.fabric.neighbour(scene.port("host-1 HCA-1")).expect("its leaf");
-        scene.transport.with(|sim| sim.sicken_node(own, REFUSES));
+        let own = sicken_own_switch(&scene);
         scene.pass(5 * S);
         assert_eq!((closed(&scene), scene.mailbox.borrow().view.closed_ends), (16, 16), "flaps: {flaps}");
         let cable = scene.port("host-16 HCA-1");
@@ -111,8 +117,7 @@ fn a_manager_that_ends_says_how_many_hosts_stay_closed() {
             let setup = Setup { takeover, ..SETUP };
             let mut scene = removing("draining", setup);
             assert_eq!((closed(&scene), scene.mailbox.borrow().left_behind()), (16, left(16)), "amid the change");
-            let own = scene.fabric.neighbour(scene.port("host-1 HCA-1")).expect("its leaf");
-            scene.transport.with(|sim| sim.sicken_node(own, REFUSES));
+            sicken_own_switch(&scene);
             if is_killed {
                 scene = scene.another(setup);
             }
@@ -138,8 +143,7 @@ fn a_manager_that_ends_says_how_many_hosts_stay_closed() {
 fn a_manager_that_ends_before_its_recovery_has_ended_says_so() {
     for is_killed in [false, true] {
         let mut scene = removing("draining", SETUP);
-        let own = scene.fabric.neighbour(scene.port("host-1 HCA-1")).expect("its leaf");
-        scene.transport.with(|sim| sim.sicken_node(own, REFUSES));
+        sicken_own_switch(&scene);
         if is_killed {
             scene = scene.another(SETUP);
         }

@@ -35,14 +35,8 @@ fn roles(one: &Scene, other: &Scene) -> [&'static str; 2] {
 #[test]
 fn two_masters_are_one_within_two_polls_of_the_joint() {
     for shows_bit in [true, false] {
-        let mut first = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+        let [mut first, mut second] = two();
         let own = first.port("host-1 HCA-1");
-        assert!(first.until(S, |scene| scene.arrival().is_some()), "{:?}", first.failures());
-        let mut second = first.beside("host-9 HCA-1", Setup::default());
-        let other = first.port("host-9 HCA-1");
-        first.transport.with(|sim| sim.set_is_sm(other, true));
-        assert!(both(&mut first, &mut second, 20 * S, |one, other| roles(one, other) == ["master", "standby"]));
-        both(&mut first, &mut second, 3 * S, |_, _| false);
         // The first manager's switch loses all its cables to other switches.
         let leaf = first.node("leaf-1");
         let is_up = |port: &PortId| {

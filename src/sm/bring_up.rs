@@ -119,7 +119,7 @@ pub(super) async fn bring_up<T: Transport>(
             false => Arc::new(within_reach(&aside.out_of(&fabric), found.sm_port)),
         };
         // The order was given to a manager at this port, whose cable may be another one by now.
-        let used = if used.neighbour(found.sm_port).is_some() { used } else { fabric.clone() };
+        let used = if used.reaches_others(found.sm_port) { used } else { fabric.clone() };
         if let Some(up) = settle(manager, config, found, fabric, used, is_trial).await? {
             rest.iter().for_each(|rest| tell_of_newcomers(&whole, rest));
             let running = Running { known: whole, ..up.running };

@@ -518,10 +518,10 @@ impl<T: Transport> Upkeep<T> {
     /// The target of the next change, if one is needed.
     pub(super) fn goal(&self) -> Option<Goal> {
         let (running, aside) = (self.driver.running(), |fabric: &Fabric| self.aside.out_of(fabric));
-        // Nobody is left to write to.
-        running.alive.peer(running.sm)?;
+        // Otherwise nobody is left to write to.
+        let reached = running.alive.reaches_others(running.sm).then_some(running)?;
         // The loss first (G.6); what is set aside and still routed, as after a restart, goes with it.
-        let wanted = running.less(aside).or_else(|| running.wanted(aside))?;
+        let wanted = reached.less(aside).or_else(|| reached.wanted(aside))?;
         let why = self.why(&wanted);
         Some(Goal { fabric: Arc::new(wanted), why })
     }

@@ -1,6 +1,7 @@
 //! Devices that fail at one attribute, keys that do not fit, SMPs that are lost, and what others
 //! write: the rest of the subnet is served, and what is wrong is said.
 
+mod at_a_switch;
 mod bounced;
 mod fenced;
 mod hosts_first;

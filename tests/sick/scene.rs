@@ -175,13 +175,24 @@ impl Scene {
 
     /// The same on any fabric.
     pub fn cold_of(plain: Fabric, config: SimConfig, setup: Setup, sick: &[(&str, SickAttribute)]) -> Scene {
+        let sm = plain.end_ports().next().expect("hosts");
+        Scene::cold_at(plain, sm, config, setup, sick)
+    }
+
+    /// The same with the manager at any port that a manager can have.
+    pub fn cold_at(
+        plain: Fabric,
+        sm: PortId,
+        config: SimConfig,
+        setup: Setup,
+        sick: &[(&str, SickAttribute)],
+    ) -> Scene {
         let fabric = plain.with_capabilities(4, false);
         let mut sim = Sim::cold(&fabric, SimConfig { load: 0.0, fixed_links: true, ..config })
             .unwrap_or_else(|error| panic!("{error}"));
         for &(name, sick) in sick {
             sim.sicken_node(named(&fabric, name), sick);
         }
-        let sm = fabric.end_ports().next().expect("hosts");
         let transport = SimTransport::attach(sim, sm).unwrap_or_else(|error| panic!("{error}"));
         transport.with(|sim| sim.set_is_sm(sm, true));
         Scene::on(transport, fabric, setup, sm, None, "")
@@ -211,7 +222,7 @@ impl Scene {
         kept: &str,
     ) -> Scene {
         let mailbox = Mailbox::new(setup.pauses);
-        let guid = Guid(fabric.node(fabric.port(sm).node).guid.0 + 1);
+        let guid = fabric.port_guid(sm);
         let is_deaf: Rc<Cell<bool>> = Rc::default();
         let port = Port { inner: transport.clone(), breaks_at: setup.port_breaks_at, is_deaf: is_deaf.clone() };
         let manager = Manager::new(port.boxed(), timing(), setup.m_key);

@@ -683,7 +683,8 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// Writes what is recorded to devices that nobody uses, since they or what joins them is set aside, and that came
-    /// up anew: no change had an answer from them. Their ports stay as they are, so nothing passes them.
+    /// up anew, as either end of a cable shows: no change had an answer from them. Their ports stay as they are, so
+    /// nothing passes them.
     async fn rewrite_unused(&mut self, context: &Context) -> Result<(), SmError> {
         if self.aside.is_empty() {
             return Ok(());
@@ -693,7 +694,9 @@ impl<T: Transport> Upkeep<T> {
         let manager = &mut self.driver.subnet_mut().manager;
         let nodes =
             running.alive.nodes().filter(|&(id, node)| node.present && !used.node(id).present).map(|(id, _)| id);
-        let bounced = nodes.filter(|&node| running.alive.ports_of(node).any(|port| is_down(manager.port_info(port))));
+        let is_fresh = |port: PortId| is_down(manager.port_info(port));
+        let has_bounced = |port: PortId| is_fresh(port) || running.alive.peer(port).is_some_and(is_fresh);
+        let bounced = nodes.filter(|&node| running.alive.ports_of(node).any(has_bounced));
         let devices: BTreeSet<NodeId> = bounced.collect();
         if devices.is_empty() {
             return Ok(());

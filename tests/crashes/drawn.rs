@@ -303,7 +303,8 @@ fn live(case: &Case) -> Lived {
 /// blanked for one loss before the next came counted its packets as lost to the change. A host behind a fence that
 /// then showed its lanes to nobody was taken for open, and would have stayed closed when it got well. A subnet was
 /// adopted with a link that was up towards a host that did not answer, and no token came from there at any flush. A
-/// recovery wanted to take down such a link of a switch that had come meanwhile, which nothing leads to yet.
+/// recovery wanted to take down such a link of a switch that had come meanwhile, which nothing leads to yet. A host
+/// behind a switch that was set aside was left out amid that change, and kept the table of the split afterwards.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, DeviceSickens, LinkBounces, Revives, SwitchDies, SwitchRemoved};
@@ -440,6 +441,13 @@ fn what_went_wrong_once_does_not_again() {
             (86, Successor::ItselfWithoutJournal),
             (1178, Successor::ItselfWithoutJournal),
         ],
+    });
+    let refuses = sick(AttributeId::PortInfo, Sickness::Refuses, true);
+    live(&Case {
+        setting: Setting { loss: 0.02, seed: 642, ..agents("torus:3x3,1") },
+        deeds: vec![(10_000_000, DeviceSickens(679, refuses)), (1_000_000, SwitchRemoved(210))],
+        offs: vec![312],
+        deaths: vec![(45, Successor::Standby), (83, Successor::Itself)],
     });
 }
 

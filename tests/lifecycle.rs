@@ -234,11 +234,12 @@ fn the_subnet_is_changed_under_a_full_mandate_only() {
         let is_lost = matches!(step.event, LifecycleEvent::Glanced(Some(_))) && step.from.name() == "surveying";
         let looks = names.ends_with(&["step-down", "look"]);
         assert!(!is_lost || looks == (step.at.mandate == Mandate::Guard), "{:?}: {names:?}", step.from);
-        assert!(
-            !does("change") || step.at.mandate > Mandate::Guard || step.event.name() != "prepared" || {
-                matches!(step.from, LifecycleState::Preparing(Purpose::Remove { .. }))
-            }
-        );
+        let least = match step.from {
+            LifecycleState::Preparing(Purpose::Remove { .. }) => Mandate::Full,
+            _ => Mandate::Finish,
+        };
+        let begins = does("change") && step.event.name() == "prepared";
+        assert!(!begins || step.at.mandate >= least, "{:?} under {:?}", step.from, step.at.mandate);
         assert!(step.event.name() != "removal-ordered" || !does("prepare") || step.at.mandate == Mandate::Full);
     });
 }

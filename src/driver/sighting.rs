@@ -256,7 +256,9 @@ pub(super) fn bounced(
     let has_bounced = |&(a, b): &(PortId, PortId)| carry(a) && carry(b) && (is_fresh(a) || is_fresh(b));
     let has_lost_nothing = |end: PortId| {
         let node = alive.port(end).node;
-        let carries = |port: PortId| alive.peer(port).is_some() && state(port) == Some(PortState::Active);
+        // Through other ports: a far end that still reads ACTIVE says nothing of its device.
+        let carries =
+            |port: PortId| port != end && alive.peer(port).is_some() && state(port) == Some(PortState::Active);
         node == alive.port(sm).node || alive.ports_of(node).any(carries)
     };
     let (again, gone): (Vec<_>, Vec<_>) =

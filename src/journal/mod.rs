@@ -268,9 +268,9 @@ impl Journal {
             return Err(JournalError::Write { path: self.place.clone(), source });
         }
         self.is_given_up = false;
-        self.write_anew(now_ns)?;
-        self.is_given_up = !self.aside_is_recorded;
-        Ok(())
+        let written = self.write_anew(now_ns);
+        self.is_given_up = written.is_err() || !self.aside_is_recorded;
+        written
     }
 
     /// Has nothing in the file.

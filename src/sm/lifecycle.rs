@@ -561,6 +561,11 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         {
             rest(reaction)
         }
+        (S::Preparing(Purpose::Remove { order, dry_run: false, unfinished, .. }), E::Prepared(_))
+            if at.mandate < Mandate::Full =>
+        {
+            refuse(S::Idle(unfinished), order, "this manager is handing over to another")
+        }
         (S::Preparing(purpose), E::Prepared(prepared)) => change(purpose, prepared),
         // In `changing`, `Failed` is an error of the manager itself; a change that ends badly is a `Changed` with its
         // outcome.

@@ -202,6 +202,11 @@ impl<T: Transport> Upkeep<T> {
             if let Some(event) = self.look_for_reach(context) {
                 return Ok(event);
             }
+            // Before anything that may write: another manager may have had the subnet.
+            let manager = &mut self.driver.subnet_mut().manager;
+            if let Some(event) = peers.attend(manager, &context.responder, &context.mailbox).await? {
+                return Ok(event);
+            }
             if let Some(seen) = self.keep_pace() {
                 self.ask_others(peers, context).await?;
                 if seen == Seen::Quiet && self.may_mend(context) {
@@ -221,12 +226,10 @@ impl<T: Transport> Upkeep<T> {
             if let Some(event) = self.next_order(context) {
                 return Ok(event);
             }
-            let manager = &mut self.driver.subnet_mut().manager;
-            if let Some(event) = peers.attend(manager, &context.responder, &context.mailbox).await? {
-                return Ok(event);
-            }
             if self.driver.subnet().manager().is_to_ask_again() && self.may_mend(context) {
-                let is_back = self.driver.subnet_mut().manager.ask_again().await?;
+                let responder = context.responder.clone();
+                let may_write = move || responder.borrow().mandate() == Mandate::Full;
+                let is_back = self.driver.subnet_mut().manager.ask_again(may_write).await?;
                 self.show(context);
                 if is_back {
                     // The survey that follows finds it, as something that comes.
@@ -317,6 +320,10 @@ impl<T: Transport> Upkeep<T> {
         let began_ns = self.now_ns();
         let manager = &mut self.driver.subnet_mut().manager;
         let found = drift::look(manager, &running, &mut self.rounds).await?;
+        // Another manager may have handed the subnet over meanwhile: all is read anew then, before anything is written.
+        if !self.may_mend(context) {
+            return Ok(());
+        }
         if let Err(error) = self.mend(context, &running, &found).await {
             if matches!(&error, SmError::Subnet(error) if error.is_fatal()) {
                 return Err(error);
@@ -666,7 +673,9 @@ impl<T: Transport> Upkeep<T> {
         if bounced.is_empty() {
             return Ok(());
         }
-        let devices: BTreeSet<NodeId> = bounced.iter().map(|&port| fabric.port(port).node).collect();
+        // A link that went down did so at both its ends, whichever of them shows it.
+        let ends = |&port: &PortId| [Some(port), fabric.peer(port)].into_iter().flatten();
+        let devices: BTreeSet<NodeId> = bounced.iter().flat_map(ends).map(|end| fabric.port(end).node).collect();
         tracing::warn!(ports = bounced.len(), devices = devices.len(), "ports bounced: setting up their devices again");
         let own = devices.iter().filter(|&&node| fabric.node(node).is_switch());
         let own = own.filter_map(|&node| fabric.port_at(node, PortNum::ZERO));
@@ -677,8 +686,12 @@ impl<T: Transport> Upkeep<T> {
         // Nothing that these devices held before is taken for granted.
         let writes = plan::writes_to(fabric, &devices, &running.tables.lfts, steady);
         manager.apply(fabric, &writes, WriteOrder::Any).await?;
-        let active = bounced.into_iter().map(|port| Write::PortState { port, state: PortState::Active });
-        manager.apply(fabric, &active.collect::<Vec<_>>(), WriteOrder::Any).await?;
+        // A port that bounced once more waits for the next look, and keeps no other one waiting.
+        let is_armed =
+            |port: &PortId| manager.port_info(*port).is_some_and(|info| info.port_state == wire::PortState::Armed);
+        let armed = bounced.into_iter().filter(is_armed);
+        let active: Vec<Write> = armed.map(|port| Write::PortState { port, state: PortState::Active }).collect();
+        manager.apply(fabric, &active, WriteOrder::Any).await?;
         Ok(())
     }
 

@@ -1,8 +1,8 @@
 //! Switches that choose outputs by themselves, against assumption `entries-decide`.
 //!
 //! No standard attribute says so. Switches of NVIDIA (Mellanox) have an attribute of their own for it, and only they
-//! are asked, since its number means something else elsewhere. Of a kind of switch that does not serve it no more than
-//! two are asked, and these once.
+//! are asked, since its number means something else elsewhere. A kind of switch that refuses it is not asked again. Of
+//! a kind that nobody has answered of no more than two are asked, and these once.
 
 use super::{Ask, Manager, RequestTarget, SubnetError};
 use crate::fabric::NodeId;
@@ -49,22 +49,26 @@ impl<T: Transport> Manager<T> {
         }
         let Some(mut answers) = self.ask_adaptive(&first, until_event).await? else { return Ok(None) };
         for (kind, switches) in kinds {
-            let serves = switches.iter().any(|switch| answers.contains_key(switch));
-            self.adaptive.serve.entry(kind).or_insert(serves);
+            // Silence says nothing: the kind stays unknown.
+            let said: Vec<bool> =
+                switches.iter().filter_map(|switch| answers.get(switch)).map(Option::is_some).collect();
+            if !said.is_empty() {
+                self.adaptive.serve.entry(kind).or_insert(said.contains(&true));
+            }
         }
-        others.retain(|(kind, _)| self.adaptive.serve[kind]);
+        others.retain(|(kind, _)| self.adaptive.serve.get(kind) == Some(&true));
         let others: Vec<NodeId> = others.into_iter().map(|(_, switch)| switch).collect();
         let Some(more) = self.ask_adaptive(&others, until_event).await? else { return Ok(None) };
         answers.extend(more);
-        Ok(Some(answers.into_iter().filter(|&(_, is_on)| is_on).map(|(switch, _)| switch).collect()))
+        Ok(Some(answers.into_iter().filter(|&(_, is_on)| is_on == Some(true)).map(|(switch, _)| switch).collect()))
     }
 
-    /// Whether each chooses outputs by itself, of those that say so.
+    /// Whether each chooses outputs by itself, of those that answer; none for one that refuses to say so.
     async fn ask_adaptive(
         &mut self,
         switches: &[NodeId],
         until_event: bool,
-    ) -> Result<Option<BTreeMap<NodeId, bool>>, SubnetError> {
+    ) -> Result<Option<BTreeMap<NodeId, Option<bool>>>, SubnetError> {
         let fabric = &self.topology("asking for adaptive routing")?.fabric;
         let guids: Vec<Guid> = switches.iter().map(|&switch| fabric.node(switch).guid).collect();
         let ask = |switch| Ask::get(RequestTarget::Node(switch), AttributeId::AdaptiveRoutingInfo, 0);
@@ -73,14 +77,20 @@ impl<T: Transport> Manager<T> {
         let Some(answers) = self.ask_beside(asks, until_event).await? else { return Ok(None) };
         let mut adaptive = BTreeMap::new();
         for ((&switch, guid), answer) in switches.iter().zip(guids).zip(answers) {
-            match &answer {
-                Err(SubnetError::Silent { .. }) => self.adaptive.silent.insert(guid),
-                _ => self.adaptive.silent.remove(&guid),
+            let is_on = match answer {
+                Err(SubnetError::Silent { .. }) => {
+                    self.adaptive.silent.insert(guid);
+                    continue;
+                }
+                Ok(data) => {
+                    let AdaptiveRoutingInfo { fallback, enabled } = AdaptiveRoutingInfo::decode(&data);
+                    Some(fallback || enabled)
+                }
+                Err(SubnetError::Refused { .. }) => None,
+                Err(_) => continue,
             };
-            if let Ok(data) = answer {
-                let AdaptiveRoutingInfo { fallback, enabled } = AdaptiveRoutingInfo::decode(&data);
-                adaptive.insert(switch, fallback || enabled);
-            }
+            self.adaptive.silent.remove(&guid);
+            adaptive.insert(switch, is_on);
         }
         Ok(Some(adaptive))
     }

@@ -166,12 +166,12 @@ impl<T: Transport> Manager<T> {
         self.is_missing_due() || self.health.is_retrial_due(self.transport.now_ns())
     }
 
-    /// Asks it again, each question once; what a device did not take is read, and written as it is. Returns whether
-    /// somebody who is missing answers. On return no copy of a `Set` is in flight.
+    /// Asks it again, each question once; what a device did not take is read, and written as it is, unless by then
+    /// nothing `may_write`. Returns whether somebody who is missing answers. On return no copy of a `Set` is in flight.
     ///
     /// # Errors
     /// The port failed.
-    pub async fn ask_again(&mut self) -> Result<bool, SubnetError> {
+    pub async fn ask_again(&mut self, may_write: impl Fn() -> bool) -> Result<bool, SubnetError> {
         let is_back = self.look_for_missing().await?;
         let now_ns = self.transport.now_ns();
         let due = self.health.take_retrials(now_ns);
@@ -190,7 +190,9 @@ impl<T: Transport> Manager<T> {
                 sets.push(Ask::set(place, ailment.attribute, ailment.modifier(), as_it_is(ailment.attribute, &data)));
             }
         }
-        self.ask_once(sets).await?;
+        if may_write() {
+            self.ask_once(sets).await?;
+        }
         self.quieten().await?;
         Ok(is_back)
     }

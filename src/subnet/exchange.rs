@@ -11,7 +11,7 @@
 use super::Timing;
 use super::paths::DirectedPath;
 use crate::tables::RoundTrip;
-use crate::wire::{AttributeId, Method, PERF_DATA_SIZE, PerfAttributeId, SMP_DATA_SIZE, status};
+use crate::wire::{AttributeId, Method, PERF_DATA_SIZE, PerfAttributeId, SMP_DATA_SIZE, SwitchInfo, status};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -31,8 +31,14 @@ pub(super) struct MadRequest {
 impl MadRequest {
     /// Whether it changes what a device does with packets.
     pub(super) fn writes(&self) -> bool {
-        use AttributeId::{SmInfo, SwitchInfo};
-        let is_word = matches!(self.body, RequestBody::Smp { attribute: SwitchInfo | SmInfo, .. });
+        let is_word = match &self.body {
+            RequestBody::Smp { attribute: AttributeId::SmInfo, .. } => true,
+            // Clears the bit by which a switch says that ports have changed, and writes nothing else.
+            RequestBody::Smp { attribute: AttributeId::SwitchInfo, data, .. } => {
+                SwitchInfo::decode(data).port_state_change
+            }
+            _ => false,
+        };
         self.method == Method::Set && !is_word
     }
 

@@ -33,6 +33,8 @@ const LOSSY_NS: u64 = 10_000_000_000;
 /// A manager that stood still for longer than this may have been given up. A standby waits for its master for four
 /// polls of four tries each, which takes twelve seconds at least.
 pub const AWAY_NS: u64 = 8_000_000_000;
+/// The longest wait at a time.
+const WAIT_SLICE_NS: u64 = 1_000_000_000;
 
 /// How sources are moved from one half to the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -366,16 +368,21 @@ impl<T: Transport> Manager<T> {
     }
 
     /// The next MAD that comes until then. Who comes back much later than that stood still; what takes long by itself
-    /// does not count.
+    /// does not count. Long waits are made in slices: within one of 20 s a stop of 20 s would not show.
     pub(super) async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
-        let due_ns = until_ns.max(self.transport.now_ns());
-        let received = self.transport.recv(until_ns).await?;
-        let late_ns = self.transport.now_ns().saturating_sub(due_ns);
-        if late_ns >= AWAY_NS && !std::mem::replace(&mut self.stood_still, true) {
-            let seconds = late_ns as f64 / 1e9;
-            tracing::warn!(seconds, "this manager stood still: it asks who is master, and reads the subnet anew");
+        loop {
+            let now_ns = self.transport.now_ns();
+            let slice_ns = until_ns.min(now_ns.saturating_add(WAIT_SLICE_NS));
+            let received = self.transport.recv(slice_ns).await?;
+            let late_ns = self.transport.now_ns().saturating_sub(slice_ns.max(now_ns));
+            if late_ns >= AWAY_NS && !std::mem::replace(&mut self.stood_still, true) {
+                let seconds = late_ns as f64 / 1e9;
+                tracing::warn!(seconds, "this manager stood still: it asks who is master, and reads the subnet anew");
+            }
+            if received.is_some() || self.transport.now_ns() >= until_ns {
+                return Ok(received);
+            }
         }
-        Ok(received)
     }
 
     /// Calls the responder and sends what it returns.

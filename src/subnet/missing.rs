@@ -1,4 +1,4 @@
-//! Devices that do not answer though their links are up: they are looked for again, by one question at each such link.
+//! Devices that do not answer though their links are up: they are looked for again at each such link.
 //!
 //! Whoever is silent in all sweeps counts as gone, and its links are taken down (C.5). They train again to INITIALIZE,
 //! which lets subnet management through and no data, so it can be asked as before. No trap tells when an agent answers

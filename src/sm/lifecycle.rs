@@ -511,7 +511,8 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         }
         // The other may not see it, or be gone. It may have written, too, so nothing is planned from what is known.
         (S::Surveying(reaction), E::Glanced(Some(_))) if at.mandate == Mandate::Guard => {
-            let commands = answered(reaction).chain([C::StepDown, C::Look]).collect();
+            let not_done = answer(reaction, OrderAnswer::NotDone(BESIDE_ANOTHER.to_string()));
+            let commands = not_done.into_iter().chain([C::StepDown, C::Look]).collect();
             (S::Looking(BringUpAttempt { is_owed: true, failed: 0 }), commands)
         }
         (S::Surveying(reaction), E::Glanced(_)) => survey(reaction),
@@ -651,6 +652,7 @@ fn resume(halted: Unfinished, order: Option<OrderId>, since_ns: u64, removes: Op
     (LifecycleState::Resuming { reaction, since_ns, removes }, vec![LifecycleCommand::Resume])
 }
 
+const BESIDE_ANOTHER: &str = "something was lost while the subnet was offered to another manager: it is read anew";
 const STOOD_STILL: &str = "it stood still for a minute";
 
 /// Counted in time, not in attempts: a cable that flaps has the change resumed at once, again and again, and a barrier

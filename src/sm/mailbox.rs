@@ -9,7 +9,7 @@ use super::bring_up::SubnetArrival;
 use super::degraded::Degraded;
 use super::element::SubnetElement;
 use super::error::SmError;
-use super::lifecycle::{self, BringUpAttempt, LifecycleState};
+use super::lifecycle::{self, LifecycleState};
 use crate::driver::{AbortHandle, ChangeRecord, ForeseenCount, Running, Trail};
 use crate::plan::Scheme;
 use crate::subnet::{SmpCounts, SubnetEvent};
@@ -147,6 +147,8 @@ pub struct SubnetView {
     pub foreseen: Option<ForeseenCount>,
     /// What devices fail at, and what follows.
     pub degraded: Vec<Degraded>,
+    /// Whether a bring-up has begun a recovery, or a change that it goes on with, and not ended it.
+    pub is_unended: bool,
     /// End ports that are known to discard service levels of data.
     pub closed_ends: usize,
     /// What stands in for what the user settled, and why, if anything does.
@@ -246,10 +248,16 @@ impl Mailbox {
     /// What a manager that ends at once leaves behind: a change or a recovery that has not ended, or end ports that are
     /// closed while the subnet is not up.
     pub fn left_behind(&self) -> Option<SmError> {
-        let SubnetView { trail, closed_ends, .. } = &self.view;
-        let brings_up = |attempt: BringUpAttempt| attempt.is_owed || *closed_ends > 0 || trail.progress().is_some();
-        let is_left = self.lifecycle.holds_on() || self.lifecycle.attempt().is_some_and(brings_up);
-        is_left.then_some(SmError::LeftBehind { ends: *closed_ends })
+        match self.lifecycle.attempt() {
+            Some(attempt) => self.left_by_one_that(attempt.is_owed),
+            None => self.lifecycle.holds_on().then_some(SmError::LeftBehind { ends: self.view.closed_ends }),
+        }
+    }
+
+    /// The same of a manager that holds the subnet and has a change, its retired half or a recovery to end, or has not.
+    pub(super) fn left_by_one_that(&self, is_owed: bool) -> Option<SmError> {
+        let SubnetView { is_unended, closed_ends, .. } = self.view;
+        (is_owed || is_unended || closed_ends > 0).then_some(SmError::LeftBehind { ends: closed_ends })
     }
 
     pub(super) fn next_order(&mut self) -> Option<(OrderId, ManagerOrder)> {

@@ -18,8 +18,8 @@ const IS_SM: u32 = 1 << 1;
 /// The other managers, as the last sweep found them.
 #[derive(Debug, Default)]
 pub(super) struct PeerManagers {
-    /// The port of each manager, by the GUID in its SMInfo.
-    ports: BTreeMap<Guid, PortId>,
+    /// The GUID of each manager's port, by the GUID in its SMInfo. Indices would be of one fabric, and it is replaced.
+    ports: BTreeMap<Guid, Guid>,
     /// Ports that did not answer the last time, by their GUIDs: they are asked once.
     silent: BTreeSet<Guid>,
 }
@@ -54,7 +54,7 @@ impl PeerManagers {
         for (&port, answer) in ports.iter().zip(answers) {
             match answer.map(|data| peer(&SmInfo::decode(&data))) {
                 Ok(Some(peer)) => {
-                    self.ports.insert(peer.rank.guid, port);
+                    self.ports.insert(peer.rank.guid, fabric.port_guid(port));
                     peers.push(peer);
                 }
                 Ok(None) => {}
@@ -69,6 +69,11 @@ impl PeerManagers {
         Ok(true)
     }
 
+    /// The port of a manager in the fabric that is known now, if it is cabled there.
+    fn port_of<T: Transport>(&self, manager: &Manager<T>, peer: Guid) -> Option<PortId> {
+        manager.port_by_guid(*self.ports.get(&peer)?)
+    }
+
     /// Ports other than the manager's `own` behind which a manager is likely to be.
     fn managed<T: Transport>(
         &self,
@@ -80,7 +85,7 @@ impl PeerManagers {
         let says_so = |info: &PortInfo| info.capability_mask & IS_SM != 0 || calls(info);
         // Whoever answered last time is asked again: a standby that lost sight of its master would become master
         // itself.
-        let answered = |port: PortId| self.ports.contains_key(&fabric.port_guid(port));
+        let answered = |port: PortId| self.ports.values().any(|&guid| guid == fabric.port_guid(port));
         let is_sm = |&port: &PortId| manager.port_info(port).is_some_and(says_so) || answered(port);
         let present = |&port: &PortId| fabric.node(fabric.port(port).node).present;
         fabric.lid_ports().filter(|&port| port != own).filter(present).filter(is_sm).collect()
@@ -101,7 +106,7 @@ impl PeerManagers {
         for (&port, answer) in ports.iter().zip(answers) {
             let answered = answer.ok().and_then(|data| peer(&SmInfo::decode(&data)));
             if let Some(peer) = answered.filter(|peer| responder.borrow().trusts(peer)) {
-                self.ports.insert(peer.rank.guid, port);
+                self.ports.insert(peer.rank.guid, fabric.port_guid(port));
                 responder.borrow_mut().step(ElectionEvent::Answered(peer), manager.now_ns());
             }
         }
@@ -170,7 +175,7 @@ impl PeerManagers {
         guid: Guid,
         is_up: bool,
     ) -> Result<(), SmError> {
-        let Some(&port) = self.ports.get(&guid) else { return Ok(()) };
+        let Some(port) = self.port_of(manager, guid) else { return Ok(()) };
         let ask = Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
         if let Some(Ok(data)) = self.tell(manager, port, ask, is_up).await?
             && let Some(peer) = peer(&SmInfo::decode(&data))
@@ -188,7 +193,7 @@ impl PeerManagers {
         (guid, order): (Guid, PeerOrder),
         is_up: bool,
     ) -> Result<(), SmError> {
-        let Some(&port) = self.ports.get(&guid) else { return Ok(()) };
+        let Some(port) = self.port_of(manager, guid) else { return Ok(()) };
         let data = Box::new(responder.borrow_mut().info().encode());
         let (method, attribute, modifier) = (Method::Set, AttributeId::SmInfo, order.number());
         let ask = Ask { place: RequestTarget::Port(port), method, attribute, modifier, data };
@@ -224,7 +229,7 @@ impl PeerManagers {
 
     /// Sends trap 144 to a master: something changed at this end port, so the master sweeps again.
     async fn send_trap<T: Transport>(&self, manager: &mut Manager<T>, guid: Guid) -> Result<(), SmError> {
-        let Some(info) = self.ports.get(&guid).and_then(|&port| manager.port_info(port)) else { return Ok(()) };
+        let Some(info) = self.port_of(manager, guid).and_then(|port| manager.port_info(port)) else { return Ok(()) };
         let lid = info.lid;
         if !lid.is_unicast() {
             return Ok(());

@@ -105,8 +105,6 @@ struct SubnetWish {
 struct Attempt {
     /// Since when a change of the journal stands still, whatever was tried meanwhile.
     stands_since_ns: Option<u64>,
-    /// Whether a recovery, or a change that it went on with, has begun and not ended.
-    is_unended: bool,
 }
 
 /// Refusals to take the subnet over without a proof, one after the other.
@@ -176,7 +174,7 @@ impl<T: Transport> Service<T> {
                 return Ok((self, None));
             }
             LifecycleCommand::ReportUnfinished { is_owed } => {
-                return self.report_unfinished(is_owed).map(|()| (self, None));
+                return self.report_unfinished(context, is_owed).map(|()| (self, None));
             }
             command => match self.subnet {
                 Subnet::Down(mut manager, _) if matches!(command, LifecycleCommand::OpenEnds) => {
@@ -242,15 +240,13 @@ impl<T: Transport> Service<T> {
 
     /// Says what a manager that stops leaves behind, if it does: a change or a recovery, its own or one that it went on
     /// with, or end ports that are closed, whoever has closed them.
-    fn report_unfinished(&self, is_owed: bool) -> Result<(), SmError> {
-        let ends = match &self.subnet {
+    fn report_unfinished(&self, context: &Context, is_owed: bool) -> Result<(), SmError> {
+        let mut mailbox = context.mailbox.borrow_mut();
+        mailbox.view.closed_ends = match &self.subnet {
             Subnet::Down(manager, _) => manager.closed_ends(),
             Subnet::Up(upkeep) => upkeep.driver.subnet().manager().closed_ends(),
         };
-        if ends == 0 && !is_owed && !self.attempt.is_unended {
-            return Ok(());
-        }
-        let left = SmError::LeftBehind { ends };
+        let Some(left) = mailbox.left_by_one_that(is_owed) else { return Ok(()) };
         tracing::error!("{left}");
         Err(left)
     }
@@ -265,6 +261,7 @@ impl<T: Transport> Service<T> {
                     // What another manager has closed since, or opened, is not known.
                     manager.ends_are_closed(&[]);
                     self.attempt = Attempt::default();
+                    context.mailbox.borrow_mut().view.is_unended = false;
                 }
                 context.mailbox.borrow_mut().view.closed_ends = manager.closed_ends();
                 watch(manager, &mut self.peers, context, state.due_ns(), &mut self.refusals.noticed_ns).await
@@ -389,7 +386,8 @@ async fn bring_up<T: Transport>(
             if let SubnetArrival::Recovered { way, .. } = &arrival {
                 context.post(upkeep.now_ns(), Happening::Begun { why: way.in_words().to_string() });
             }
-            attempt.is_unended |= matches!(pending, Some(Pending::Recovery(_) | Pending::Standing(_)));
+            context.mailbox.borrow_mut().view.is_unended |=
+                matches!(pending, Some(Pending::Recovery(_) | Pending::Standing(_)));
             let finished = match pending {
                 Some(pending) => upkeep.finish(context, pending).await,
                 None => Ok(RetiredHalf::Current),
@@ -414,6 +412,7 @@ async fn bring_up<T: Transport>(
                 }
             };
             *attempt = Attempt::default();
+            context.mailbox.borrow_mut().view.is_unended = false;
             if let Some(why) = without_double {
                 tracing::warn!(
                     "{why}: what entries alone cannot change with a proof is not changed, since `double` cannot"

@@ -126,9 +126,10 @@ impl<T: Transport> Upkeep<T> {
         // It is up under another manager, or under none: whoever asks must not be shown what was.
         context.post(self.now_ns(), Happening::Down);
         let view = &mut context.mailbox.borrow_mut().view;
-        let (smps, closed_ends) = (std::mem::take(&mut view.smps), view.closed_ends);
+        let SubnetView { closed_ends, is_unended, .. } = *view;
+        let smps = std::mem::take(&mut view.smps);
         let (aside, unreached) = (self.aside.described(&self.driver.running().known), view.unreached.take());
-        *view = SubnetView { smps, closed_ends, aside, unreached, ..SubnetView::default() };
+        *view = SubnetView { smps, closed_ends, is_unended, aside, unreached, ..SubnetView::default() };
         self.driver.into_subnet().into_manager()
     }
 

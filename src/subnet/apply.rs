@@ -250,19 +250,18 @@ impl<T: Transport> Manager<T> {
         wave: &JobList<'_>,
         failed: Vec<(u64, DeviceFailure)>,
     ) -> Result<Vec<(u64, DeviceFailure)>, SubnetError> {
-        let mut own = Vec::with_capacity(failed.len());
-        for (tag, fails) in failed {
-            let job = &wave.jobs[tag as usize];
-            let witnesses = match (&job.kind, &fails) {
+        let witnesses = |(tag, fails): &(u64, DeviceFailure)| {
+            let job = &wave.jobs[*tag as usize];
+            match (&job.kind, fails) {
                 (Kind::Port(port, _), DeviceFailure::Holds(_)) => self.witnesses_of_link(fabric, *port),
                 (_, DeviceFailure::Other(FailingAs::Silent)) => self.witnesses_of_way(fabric, job.device),
                 _ => BTreeSet::new(),
-            };
-            if !self.some_changed(witnesses).await? {
-                own.push((tag, fails));
             }
-        }
-        Ok(own)
+        };
+        let witnesses: Vec<_> = failed.iter().map(witnesses).collect();
+        let changed = self.changed_among(witnesses.iter().flatten()).await?;
+        let own = failed.into_iter().zip(witnesses).filter(|(_, switches)| changed.is_disjoint(switches));
+        Ok(own.map(|(failed, _)| failed).collect())
     }
 
     fn note_failed(&mut self, wave: &JobList<'_>, failed: Vec<(u64, DeviceFailure)>) {

@@ -235,6 +235,12 @@ impl<T: Transport> Manager<T> {
         self.topology.as_ref().map(|known| known.fabric.port_guid(port))
     }
 
+    /// The port of the known fabric that has a GUID and may own a LID.
+    pub fn port_by_guid(&self, guid: Guid) -> Option<PortId> {
+        let fabric = &self.topology.as_ref()?.fabric;
+        fabric.lid_ports().find(|&port| fabric.port_guid(port) == guid)
+    }
+
     /// Hops from the manager's port to a device; the most there can be if no path leads there.
     pub fn distance(&self, node: NodeId) -> usize {
         let path = self.topology.as_ref().and_then(|known| known.paths.to_node(&known.fabric, node));

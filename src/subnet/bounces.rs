@@ -23,14 +23,10 @@ impl<T: Transport> Manager<T> {
         fabric: &Fabric,
         ports: impl IntoIterator<Item = PortId>,
     ) -> Result<BTreeSet<PortId>, SubnetError> {
-        let mut changed = BTreeSet::new();
-        for port in ports {
-            let witnesses = self.witnesses_of_link(fabric, port);
-            if self.some_changed(witnesses).await? {
-                changed.insert(port);
-            }
-        }
-        Ok(changed)
+        let witnesses: Vec<_> = ports.into_iter().map(|port| (port, self.witnesses_of_link(fabric, port))).collect();
+        let changed = self.changed_among(witnesses.iter().flat_map(|(_, switches)| switches)).await?;
+        let are_met = |(_, switches): &(PortId, BTreeSet<NodeId>)| !changed.is_disjoint(switches);
+        Ok(witnesses.into_iter().filter(are_met).map(|(port, _)| port).collect())
     }
 
     /// The switches that know of a link.
@@ -57,31 +53,42 @@ impl<T: Transport> Manager<T> {
         met
     }
 
-    /// Whether one of these switches says that a port of it has changed since the last sweep, or says nothing.
-    pub(super) async fn some_changed(&mut self, mut switches: BTreeSet<NodeId>) -> Result<bool, SubnetError> {
+    /// Those of these switches that say that a port of theirs has changed since the last sweep, or say nothing. All are
+    /// asked at once.
+    pub(super) async fn changed_among(
+        &mut self,
+        switches: impl IntoIterator<Item = &NodeId>,
+    ) -> Result<BTreeSet<NodeId>, SubnetError> {
+        let mut changed = BTreeSet::new();
+        let Some(topology) = &self.topology else { return Ok(changed) };
         // Where nobody has cleared the bits they speak of what was before, too.
-        switches.retain(|&switch| self.has_cleared && !self.keeps_its_bit(switch));
-        let Some(topology) = &self.topology else { return Ok(false) };
+        let speak = |switch: &&NodeId| self.has_cleared && !self.keeps_its_bit(**switch);
+        let switches: BTreeSet<NodeId> = switches.into_iter().filter(speak).copied().collect();
         let mut exchange = Exchange::new(self.timing);
         for switch in switches {
-            let Some(path) = topology.paths.to_node(&topology.fabric, switch) else { return Ok(true) };
+            let Some(path) = topology.paths.to_node(&topology.fabric, switch) else {
+                changed.insert(switch);
+                continue;
+            };
             let body =
                 RequestBody::Smp { path, attribute: AttributeId::SwitchInfo, data: Box::new([0; SMP_DATA_SIZE]) };
             let tag = u64::from(switch.0);
             exchange.submit_once(MadRequest { device: switch.0, tag, method: Method::Get, modifier: 0, body });
         }
-        let mut has_changed = false;
         let on = |_: &mut Exchange, done| {
-            has_changed |= match settled(done) {
-                Ok((_, answer)) => match answer.data {
-                    MadData::Smp(_, data) => SwitchInfo::decode(&data).port_state_change,
-                    MadData::Perf(..) => false,
+            let (switch, has_changed) = match settled(done) {
+                Ok((request, answer)) => match answer.data {
+                    MadData::Smp(_, data) => (request.device, SwitchInfo::decode(&data).port_state_change),
+                    MadData::Perf(..) => (request.device, false),
                 },
                 // Who refuses has answered.
-                Err(failed) => failed.status.is_none(),
+                Err(failed) => (failed.request.device, failed.status.is_none()),
             };
+            if has_changed {
+                changed.insert(NodeId(switch));
+            }
         };
         self.run(&mut exchange, on).await?;
-        Ok(has_changed)
+        Ok(changed)
     }
 }

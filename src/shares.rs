@@ -1,4 +1,4 @@
-//! Fair shares of what is bounded, without a bound for each client that would have to fit few clients and many.
+//! Fair shares of a bounded resource, without a fixed bound per client that would have to suit both few and many.
 //!
 //! A client is given more as long as it then holds no more than is left free. One that hoards gets half, two get a
 //! third each, n get 1/(n + 1) each, and as much stays free for whoever comes next (dynamic thresholds: Choudhury,

@@ -51,7 +51,7 @@ pub fn prepare_in_turn(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepare
         return Ok(chosen);
     }
     let Some(first) = prepare_partly(&input) else { return Ok(chosen) };
-    // What follows would keep those waiting who can be served now.
+    // Preparing what follows would delay hosts that can be served now.
     if !is_soon_judged(&input.before) {
         return Ok(first);
     }

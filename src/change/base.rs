@@ -19,7 +19,7 @@ pub struct InForce {
     pub tables: SubnetTables,
     /// Virtual layers that the routing needs.
     pub layers: u8,
-    /// Who sends by which path.
+    /// Which sources send by which path.
     pub ways: Option<Arc<PathLayers>>,
     /// The half in use.
     pub old: Half,

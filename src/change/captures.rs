@@ -51,13 +51,13 @@ pub struct Captures<'a> {
     pub bring_up: BringUp,
     /// The node of `before` that the subnet manager runs on; none chooses one.
     pub sm: Option<NodeId>,
-    /// Who computes both routing functions.
+    /// The engine that computes both routing functions.
     pub engine: &'a dyn Engine,
     /// Whether the data VLs of `bring_up` stay as they are where the engines need more, which is an error then.
     pub vls_fixed: bool,
     /// Whether the LMC of `bring_up` stays as it is where the engines need more LIDs, which is an error then.
     pub lmc_fixed: bool,
-    /// Who computes the routing after the change.
+    /// The engine that computes the routing after the change.
     pub engine_after: &'a dyn Engine,
     /// How the routing is changed.
     pub scheme: Scheme,
@@ -226,8 +226,8 @@ pub(super) fn begun<'a>(captures: &Captures<'a>, bring_up: &BringUp, union: Unio
     let assumed = (function.engine() != Imported::NAME).then(|| {
         format!("the tables in force are taken to be those of engine {} on the fabric before", function.engine())
     });
-    // Whoever cannot be told may not have asked since the last change (W.7), if the fabric has a half to have asked
-    // for.
+    // Hosts that cannot be notified may not have queried since the last change (W.7), if the fabric has a second half
+    // at all.
     let both_halves =
         captures.settle_ns.is_some() && function.path_layers().is_none() && whole.fabric.has_both_halves();
     let steady = Lanes::of_fabric(&whole.fabric, captures.policy.reserved_sl).steady(captures.policy.partition);

@@ -97,7 +97,7 @@ pub enum ChangeError {
     Unaskable {
         /// The end port.
         port: String,
-        /// Who computed the new routing.
+        /// The engine that computed the new routing.
         engine: &'static str,
     },
     /// The SM is on port 0 of a switch, where nobody counts by service level.

@@ -64,14 +64,15 @@ pub struct ChangeInput<'a> {
     pub tables: SubnetTables,
     /// Virtual layers that the routing in force needs.
     pub layers: u8,
-    /// Who sends by which path of the routing in force, on which layer; none where everybody may by each.
+    /// Which sources send by which path of the routing in force, on which layer; none if every source may use every
+    /// path.
     pub ways: Option<Arc<PathLayers>>,
     /// The half in use.
     pub old: Half,
     /// Whether sources may send on the other half as well, because they never asked again since it retired. Only where
     /// every source may send by every path.
     pub both_halves: bool,
-    /// Who computes the new routing.
+    /// The engine that computes the new routing.
     pub engine: &'a dyn Engine,
     /// How it is brought in.
     pub scheme: Scheme,
@@ -178,7 +179,7 @@ pub fn is_soon_judged(fabric: &Fabric) -> bool {
 struct SenderWays {
     /// The virtual layers that it needs.
     layers: u8,
-    /// Who sends by which path, on which layer; none where everybody may by each.
+    /// Which sources send by which path, on which layer; none if every source may use every path.
     ways: Option<Arc<PathLayers>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a change left that nobody ended: which half to keep, and the proved way back to one routing on all lanes.
+//! What an unfinished change left: which half to keep, and the proved way back to one routing on all lanes.
 //!
 //! On entry: the tables as devices report them, and nothing about what they were meant for. On return: a plan of scheme
 //! `recover`, vetted like any other, or why there is none. Both halves are tried, the one in use first; and of each the
@@ -36,7 +36,7 @@ pub struct RecoveryInput {
     pub sm: PortId,
     /// What the engine makes of the fabric: towards it later changes lead.
     pub function: Arc<RoutingFunction>,
-    /// Whether end ports may be kept from sending on a half; not by who writes forwarding entries alone.
+    /// Whether end ports may be kept from sending on a half; not where only forwarding entries are written.
     pub may_close: bool,
 }
 
@@ -47,11 +47,11 @@ pub enum RecoveryWay {
     Open,
     /// The other half is led where the kept one leads, while sources may send on both.
     Follow,
-    /// End ports are first kept from sending on the other half: what hosts that nobody has moved from it send there
+    /// End ports are first kept from sending on the other half: what hosts that have not been moved from it send there
     /// meanwhile is lost.
     Close,
-    /// The same, and before the plan begins: until what was sent on the other half has left, nothing is proved, so
-    /// nobody is moved from it.
+    /// The same, and before the plan begins: until what was sent on the other half has left, nothing is proved, so no
+    /// host is moved from it.
     CloseFirst,
 }
 

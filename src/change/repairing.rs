@@ -135,7 +135,7 @@ impl Sending {
     /// The waves of a repair, with the twins of the LIDs that it leads.
     fn followed(&self, outset: &Outset<'_>, found: Repair) -> RepairSteps {
         let input = outset.input;
-        // Whoever sends to the twin of a LID meets the same entries at every moment.
+        // Packets to the twin of a LID meet the same entries at every moment.
         let both = |lfts: &[Arc<Lft>]| lid::mirrored(&outset.after, lfts, input.old);
         let step = |RepairWave { lfts, aged_before, .. }: RepairWave| {
             let lfts = if input.both_halves && !self.parted { both(&lfts) } else { lfts };

@@ -13,7 +13,7 @@ use crate::verify::{self, Refusal, Scope, TableProof};
 pub struct RouteInput<'a> {
     /// As captured; LIDs stay where they suffice.
     pub fabric: &'a Fabric,
-    /// Who routes it.
+    /// The engine that routes it.
     pub engine: &'a dyn Engine,
     /// Data VLs in operation; less where a cabled port has less. As many layers are possible, eight at most.
     pub data_vls: u8,

@@ -14,14 +14,14 @@ use std::time::{Duration, UNIX_EPOCH};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum JournalCommand {
-    /// List the records of a journal, and say where a change stands that nobody ended.
+    /// List the records of a journal, and say where an unfinished change stands.
     #[command(after_help = "\
 Examples:
   reconfig journal show
   reconfig journal show /var/lib/reconfig/sm-0x0010000000000001.journal
   reconfig journal show --plan plan.json && reconfig check plan.json
 
-Exit codes: 0 no change stands; 1 a change stands that nobody ended; 2 wrong usage, or it is no journal.")]
+Exit codes: 0 no change is unfinished; 1 a change is unfinished; 2 wrong usage, or it is no journal.")]
     Show {
         /// The journal, or the folder of one [default: the folder of `reconfig sm`].
         #[arg(value_name = "JOURNAL")]
@@ -63,7 +63,7 @@ pub(super) struct JournalReport<'a> {
     records: Vec<serde_json::Value>,
     /// What is wrong with the tail.
     torn: Option<String>,
-    /// The last record of the change that nobody ended.
+    /// The last record of the unfinished change.
     standing: Option<&'a JournalEntry>,
 }
 
@@ -111,7 +111,7 @@ fn found(path: PathBuf) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The last record, if it is of a change that nobody ended.
+/// The last record, if it is of an unfinished change.
 fn standing(entries: &[JournalEntry]) -> Option<&JournalEntry> {
     entries.iter().fold(None, |standing, entry| match entry.record {
         JournalRecord::Begun(_) => Some(entry),

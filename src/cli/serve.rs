@@ -48,7 +48,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "US", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
     mad_timeout: u64,
     /// Begin with a subnet that is up: LIDs as the fabric has them, up*/down* tables, cabled ports ACTIVE. Otherwise
-    /// the power has just come.
+    /// the devices have just been powered on.
     #[arg(long)]
     warm: bool,
     /// The least LID mask control of a subnet that is up; LIDs are renumbered where the fabric has less.

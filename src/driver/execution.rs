@@ -223,8 +223,8 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Puts the end of a change into the journal. A disk that refuses changes nothing about it: whoever reads the
-    /// journal next takes the change up in its last wave, and finds every write done.
+    /// Puts the end of a change into the journal. A disk that refuses changes nothing about it: the next reader of the
+    /// journal takes the change up in its last wave, and finds every write done.
     fn record_end(&mut self, log: &Log) {
         if let (Some(journal), Some(outcome)) = (&mut self.journal, &log.outcome)
             && let Err(error) = journal.ended(self.subnet.now_ns(), outcome)

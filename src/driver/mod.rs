@@ -643,7 +643,7 @@ fn prepared(
     prepared.map_err(|error| DriverError::Change(Box::new(error)))
 }
 
-/// Whoever writes to the subnet knows what moves its sources; the plan says what that rests on.
+/// How sources are moved is the subnet manager's to say; the plan records what that rests on.
 fn policy(intent: &Intent, settle_ns: Option<u64>) -> Policy {
     Policy { sources: MovedBy::of_settle(settle_ns), ..intent.policy }
 }

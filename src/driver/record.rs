@@ -38,7 +38,7 @@ pub struct ChangeUnderWay {
     pub plan: Arc<Vetted>,
     /// Virtual layers that the routing needs after the change.
     pub layers: u8,
-    /// Who made the new routing.
+    /// The engine that made the new routing.
     pub routed_by: RoutedBy,
     /// The change that follows, unless the subnet changes meanwhile.
     pub then: Option<Box<Prepared>>,
@@ -82,7 +82,7 @@ pub struct ChangeRecord {
     pub restarts: usize,
     /// The last plan that ran.
     pub plan: Arc<Vetted>,
-    /// Who made the new routing.
+    /// The engine that made the new routing.
     pub routed_by: RoutedBy,
     /// End ports that the new routing omits.
     pub stranded: Vec<PortId>,

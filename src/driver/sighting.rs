@@ -28,8 +28,7 @@ impl<S: SubnetManager> Driver<S> {
     /// Sweeps until a sweep passes without events, and records its result as the present subnet.
     ///
     /// # Errors
-    /// The sweep failed, or a neighbour of a silent device kept its
-    /// link up; `running` is then unchanged.
+    /// The sweep failed, or a neighbour of a silent device kept its link up; `running` is then unchanged.
     pub async fn look(&mut self) -> Result<Sighting, DriverError> {
         let sighting = self.look_or_restore(false).await?;
         Ok(sighting.expect("only a look that an event may end ends before its time"))
@@ -96,10 +95,10 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Takes down the links of the routing in force behind which nobody answers, and all to devices that are left out,
-    /// at the ends that answer. A device with a silent agent may forward and send as before; only now nothing passes
-    /// between it and the rest, and it counts as gone (C.5). So it is with a device that never answered, where barriers
-    /// wait for tokens: it would send none.
+    /// Takes down the links of the routing in force behind which no device answers, and all to devices that are left
+    /// out, at the ends that answer. A device with a silent agent may forward and send as before; only now nothing
+    /// passes between it and the rest, and it counts as gone (C.5). So it is with a device that never answered, where
+    /// barriers wait for tokens: it would send none.
     async fn take_down(&mut self, discovered: &Discovered) -> Result<(), DriverError> {
         let Running { routed, alive, .. } = &self.running;
         let (alive, found) = (alive.clone(), &discovered.fabric);
@@ -116,7 +115,7 @@ impl<S: SubnetManager> Driver<S> {
                 "the far end of this link does not answer, and the link is up: taken down"
             );
         }
-        // Who was to be brought in and failed at something has a link that is ARMED: what it sends would stand there.
+        // A newcomer that failed at something has an ARMED link: packets that it sends would stand there.
         ports.extend(discovered.to_left_out.iter().filter_map(known));
         if ports.is_empty() {
             return Ok(());
@@ -169,7 +168,7 @@ impl<S: SubnetManager> Driver<S> {
 
     /// Sweeps during a change, and returns what the machine is to know of what it finds, if anything. Neither a failed
     /// sweep nor an arrival stops the change; an arrival is remembered. After a command that `failed` nothing less than
-    /// a sweep will do: whoever is silent behind a link that is up shows in nothing else.
+    /// a sweep will do: a device that is silent behind a link that is up shows in nothing else.
     pub(super) async fn look_during_change(&mut self, failed: bool) -> Result<Option<Event>, DriverError> {
         if !failed && self.subnet.glance().await? == Glance::Same {
             // For the sweep after the change: something may have come.
@@ -199,7 +198,7 @@ impl<S: SubnetManager> Driver<S> {
 
     /// During a change, takes cables whose ports went down and came back into use again, where their devices have lost
     /// nothing; the others count as gone. The same holds for those that the wave in hand makes ACTIVE, where a write of
-    /// it has `failed`: whoever planned it had ARMED them. Returns whether that can be.
+    /// it has `failed`: they were ARMED before the change was planned. Returns whether that can be.
     async fn take_on_bounced(&mut self, discovered: &Discovered, failed: bool) -> Result<bool, DriverError> {
         let Some(progress) = self.state.progress() else { return Ok(true) };
         let (plan, wave) = (progress.plan(), progress.wave());

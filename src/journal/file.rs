@@ -90,7 +90,7 @@ impl JournalFile for LockedFile {
                 Ok(())
             }
             Err(source) => {
-                // What is half written helps nobody.
+                // A half-written file is of no use.
                 let _ = fs::remove_file(&beside);
                 Err(JournalError::Write { path: path.into(), source })
             }

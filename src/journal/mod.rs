@@ -200,7 +200,7 @@ impl Journal {
     /// Records that the half that a change has left leads where the one in use leads.
     ///
     /// # Errors
-    /// The disk refuses. Whoever opens the journal next has it follow again.
+    /// The disk refuses. The next reader of the journal has the half follow again.
     pub fn followed(&mut self, now_ns: u64) -> Result<(), JournalError> {
         match self.standing {
             Some(_) => self.append(now_ns, JournalRecord::Followed),

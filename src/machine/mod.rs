@@ -260,7 +260,7 @@ fn again(state: State, reason: String) -> (State, Vec<Command>) {
     ask_anew(state)
 }
 
-/// Gives a change up where it stands: nothing is written, and whoever comes next begins from what is read (section E).
+/// Gives a change up where it stands: nothing is written, and the next manager begins from what it reads (section E).
 fn abandoned(state: &State) -> (State, Vec<Command>) {
     let next = state.progress().map(ChangeProgress::idle).unwrap_or_default();
     (State::Abandoned(next), vec![Command::Report(Outcome::Abandoned { state: state.name() })])

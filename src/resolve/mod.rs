@@ -20,7 +20,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// Whom to reach.
+/// The port to reach.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Destination {
     /// By IP address (AF_INET, AF_INET6).

@@ -93,8 +93,8 @@ impl ActingSubnet<'_> {
             layers: setup.function.layers(),
             ways: setup.function.path_layers().cloned(),
             half: Half::Lower,
-            // Whoever cannot be told may not have asked since the last change (W.7); with LMC 0 there is one half to
-            // send on.
+            // Hosts that cannot be notified may not have queried since the last change (W.7); with LMC 0 there is one
+            // half to send on.
             both_halves: self.scenario.sources.settle_ns().is_some() && setup.whole.has_both_halves(),
             sm,
         };

@@ -1,9 +1,9 @@
 //! How simulated time is tied to real time.
 //!
-//! While a MAD is under way in the subnet, simulated time passes as fast as it can be computed, and nothing is owed:
-//! who waits is answered after as much simulated time as the model says, and as little real time as possible. While
-//! none is, simulated time is owed: real time multiplied by the speed. What cannot be computed within a tenth of a
-//! second is given up and counted: the simulation falls behind, and says so.
+//! While a MAD is under way in the subnet, simulated time passes as fast as it can be computed, and nothing is owed: a
+//! waiting client is answered after as much simulated time as the model says, and as little real time as possible.
+//! While none is, simulated time is owed: real time multiplied by the speed. What cannot be computed within a tenth of
+//! a second is given up and counted: the simulation falls behind, and says so.
 
 /// Real time whose debt is kept, in nanoseconds; what is older is given up.
 const MOST_KEPT_NS: f64 = 1e8;

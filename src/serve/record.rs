@@ -1,8 +1,8 @@
 //! A record of what changes the subnet: writes of forwarding tables as they land, and commands.
 //!
 //! A line each, in the order in which they took effect: simulated nanoseconds, the switch's GUID, the block, its 64
-//! output ports as hexadecimal digits; or simulated nanoseconds, `!` and the command. Whoever judges every moment reads
-//! it.
+//! output ports as hexadecimal digits; or simulated nanoseconds, `!` and the command. Tools that judge every moment
+//! read it.
 
 use super::server::ServeError;
 use super::switchboard::Switchboard;

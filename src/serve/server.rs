@@ -34,7 +34,7 @@ const SLICE_NS: (u64, u64) = (100, 1_000_000);
 /// Real time between looks at the clock while nothing happens.
 const TICK: Duration = Duration::from_millis(1);
 
-/// Real time between looks at who is dead.
+/// Real time between checks for dead clients.
 const ROUND: Duration = Duration::from_secs(1);
 
 /// What a server is to do.
@@ -247,7 +247,7 @@ impl Server {
         self.sockets.close(client);
     }
 
-    /// Closes the sockets of clients that ended without a word.
+    /// Closes the sockets of clients that ended without disconnecting.
     fn bury(&mut self) {
         let all: Vec<u32> = self.board.clients().iter().map(|(id, _)| id).collect();
         for client in all {
@@ -293,7 +293,7 @@ impl Server {
         let answer = match ConsoleCommand::read(line) {
             Ok(None) => String::new(),
             Ok(Some(ConsoleCommand::Quit)) => {
-                // Whoever typed it may have gone; the end does not wait.
+                // The sender may be gone; the server ends regardless.
                 let _ = reply.send(String::new());
                 return true;
             }

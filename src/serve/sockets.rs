@@ -70,8 +70,8 @@ impl Sockets {
         self.clients.remove(&client);
     }
 
-    /// Whether a client has no socket any more: its process has ended without a word. A living client's socket is
-    /// connected to ours, and refuses any other; a dead one's name is nobody's.
+    /// Whether a client has no socket any more: its process has ended without disconnecting. A living client's socket
+    /// is connected to ours, and refuses any other; a dead one's name is nobody's.
     pub fn is_dead(&self, client: u32) -> bool {
         let Some(client) = self.clients.get(&client) else { return true };
         let probe = UnixDatagram::unbound().and_then(|probe| probe.connect_addr(&client.address));

@@ -47,7 +47,7 @@ pub struct ServeStatus {
     pub open_requests: usize,
     /// Paths that end ports asked the administration for.
     pub paths: PathCounts,
-    /// Who is connected.
+    /// The connected clients.
     pub clients: Vec<ClientStatus>,
     /// Digest of every event.
     #[serde(serialize_with = "hexadecimal")]

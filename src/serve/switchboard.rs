@@ -52,7 +52,7 @@ pub struct Called {
     pub change: Option<ClientChange>,
 }
 
-/// A change of who is connected.
+/// A client has come or gone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ClientChange {
     /// A client came.
@@ -119,7 +119,7 @@ impl Switchboard {
         &self.fabric
     }
 
-    /// Who is connected.
+    /// The connected clients.
     pub fn clients(&self) -> &Clients {
         &self.clients
     }
@@ -475,7 +475,7 @@ impl Switchboard {
     }
 }
 
-/// Who answers a MAD.
+/// What answers a MAD.
 enum Answerer {
     /// The agent of a device.
     Agent,

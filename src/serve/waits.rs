@@ -32,7 +32,7 @@ struct Wait {
 /// A request whose time is up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expired {
-    /// Who asked.
+    /// The client that asked.
     pub client: u32,
     /// What.
     pub packet: SimDatagram,

@@ -63,8 +63,8 @@ pub struct WaitingMad {
 
 /// One node's management.
 pub struct Device {
-    /// It has power. Independent of `deaf` and `serving`: who dies deaf comes back deaf, and work that was begun ends
-    /// by an event of its own, dead or alive.
+    /// It has power. Independent of `deaf` and `serving`: a device that dies deaf comes back deaf, and work that was
+    /// begun ends by an event of its own, dead or alive.
     pub alive: bool,
     /// Its agent takes no request, though the device forwards and sends as before. What waits already is served.
     pub deaf: bool,
@@ -253,7 +253,7 @@ impl Devices {
         let held = &mut self.ports[port];
         let (old, before) = (lid_range(held.lid, held.lmc), held.lid);
         (held.lid, held.lmc) = (lid, lmc);
-        // Who took one of them meanwhile keeps it.
+        // A port that has taken one of them meanwhile keeps it.
         let space = self.spaces.slot(port, 0);
         let own = &mut self.base_of[space..];
         own[old].iter_mut().filter(|base| **base == before).for_each(|base| *base = Lid::default());

@@ -207,8 +207,8 @@ impl Sim {
         Ok(sim)
     }
 
-    /// A subnet whose power has just come: no port has a LID (those of the fabric are ignored), forwarding tables are
-    /// empty, cabled ports are in INITIALIZE. Whoever is attached ([`Sim::attach`]) brings it up by MADs. End ports
+    /// A subnet that has just been powered on: no port has a LID (those of the fabric are ignored), forwarding tables
+    /// are empty, cabled ports are in INITIALIZE. An attached client ([`Sim::attach`]) brings it up by MADs. End ports
     /// send once they are ACTIVE, to those that were (docs/SIMULATOR.md, *A cold subnet*).
     ///
     /// # Errors
@@ -270,8 +270,8 @@ impl Sim {
         self.sources.list.iter_mut().for_each(|source| source.half = half);
     }
 
-    /// Loads what subnet administration says of the paths on a half: who takes which, on which service level. Without
-    /// it every source takes each LID of a destination's half, on each service level of the half.
+    /// Loads what subnet administration says of the paths on a half: which source takes which, on which service level.
+    /// Without it every source takes each LID of a destination's half, on each service level of the half.
     pub fn load_ways(&mut self, half: Half, ways: Option<OpenPaths>) {
         self.sources.ways[0][half.index()] = ways;
     }

@@ -1,4 +1,4 @@
-//! The attributes of devices whose power has just come, as their agents report them.
+//! The attributes of devices that have just been powered on, as their agents report them.
 
 use super::SimConfig;
 use super::time_code::limit_code;

@@ -122,7 +122,8 @@ pub struct Sources {
     /// The end port at a port.
     pub by_port: By<PortId, EndPortRank>,
     /// By rank: cut off from the subnet manager, as links stand now. That changes with links, `unreachable` with
-    /// routings: who is cut off by a loss is omitted by the next routing as well, and both can hold or either alone.
+    /// routings: an end port that is cut off by a loss is omitted by the next routing as well, and both can hold or
+    /// either alone.
     pub cut_off: By<EndPortRank, bool>,
     /// The sources send.
     pub sending: bool,

@@ -169,7 +169,8 @@ impl Sim {
     }
 
     /// Where requests on a half may still set out from these end ports: the lane of each that sends on it, and the send
-    /// queues in which a packet of it waits. Replies are left out, because whoever is asked on a half answers on it.
+    /// queues in which a packet of it waits. Replies are left out, because a host that is asked on a half answers on
+    /// it.
     pub fn still_on(&self, half: Half, ports: &[PortId]) -> Vec<StandingLane> {
         let plane = &self.plane;
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What a user has ordered out of the routing though it is there.
+//! Elements that a user has set aside: present, and kept out of the routing.
 //!
 //! Elements go by names that outlive a manager ([`FoundElement::lasting_name`]). One that a survey does not find is
 //! forgotten only once it has left: silence is no proof of that (C.5).
@@ -31,7 +31,7 @@ impl AsideElements {
         self.missed.is_empty()
     }
 
-    /// Names that stay theirs.
+    /// Their lasting names.
     pub(super) fn names(&self) -> Vec<String> {
         self.missed.keys().cloned().collect()
     }
@@ -64,13 +64,13 @@ impl AsideElements {
         found.fold(fabric.clone(), |rest, element| element.taken_out_of(&rest))
     }
 
-    /// Forgets what a survey shows to have left: when it returns, it is used again.
+    /// Forgets elements that a survey shows to have left: they are used again when they return.
     pub(super) fn surveyed<T: Transport>(&mut self, manager: &Manager<T>, known: &Fabric, alive: &Fabric) {
         let out: BTreeSet<Guid> = manager.ailments().filter(|(_, out)| *out).map(|(at, _)| at.device).collect();
         let is_out = |node: NodeId| out.contains(&known.node(node).guid);
         self.missed.retain(|name, missed| {
             let element = FoundElement::of_lasting_name(name, known);
-            // Who is left out for what it fails at is there, and the manager itself has taken its links down.
+            // A device that is left out because it fails is still there: the manager itself has taken its links down.
             let is_there = element.is_some_and(|element| element.is_in(alive) || element.nodes(known).any(is_out));
             *missed = if is_there { 0 } else { *missed + 1 };
             let has_left = element.is_some_and(|element| !is_there && has_left(element, manager, known, alive));

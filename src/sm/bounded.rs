@@ -1,5 +1,5 @@
-//! A listener whose connections are few and short, for clients that nobody vouches for: who stalls, hoards connections
-//! or sends without end takes nothing from others for long.
+//! A listener whose connections are few and short, for untrusted clients: one that stalls, hoards connections or never
+//! stops sending cannot starve the others for long.
 
 use crate::shares::{Admitted, ConnectionShares};
 use std::io;
@@ -45,7 +45,7 @@ impl axum::serve::Listener for BoundedListener {
         loop {
             match self.listener.accept().await {
                 Ok((stream, address)) => {
-                    // Dropped, and so closed, where there is no room: who waits in line would hold a descriptor too.
+                    // Dropped, and so closed, where there is no room: a queued connection would hold a descriptor too.
                     if let Some(room) = self.room.admit(address.ip()) {
                         let over = Box::pin(tokio::time::sleep(self.longest));
                         return (BoundedStream { stream, over, _room: room }, address);

@@ -40,8 +40,8 @@ pub enum SubnetArrival {
     Cold,
     /// It carried traffic under forwarding tables that were proved as they stood; they are now the routing in force.
     Adopted,
-    /// It carried traffic under what a change had left that nobody ended, and was led back to one routing by waves that
-    /// are proved.
+    /// It carried traffic under what an unfinished change had left, and was led back to one routing by waves that are
+    /// proved.
     Recovered {
         /// How.
         way: RecoveryWay,
@@ -87,7 +87,7 @@ impl SubnetArrival {
 pub(super) struct BroughtUp {
     pub(super) running: Running,
     pub(super) arrival: SubnetArrival,
-    /// Who made the routing, if it was computed here.
+    /// The engine that made the routing, if it was computed here.
     pub(super) routed_by: Option<RoutedBy>,
     /// What stands in for the engine that was settled, if anything does.
     pub(super) instead: Option<String>,
@@ -110,7 +110,8 @@ pub(super) async fn bring_up<T: Transport>(
     let whole = Arc::new(fabric);
     let odd = odd_ports(found, &whole);
     let [likely, all] = [false, true].map(|all| without_newcomers(found, &whole, &odd, all).map(Arc::new));
-    // Who holds what it should have may have come all the same: it is left for later if nothing is to be kept else.
+    // A port with the right LIDs may be a newcomer nevertheless: it is left for later only if nothing could be adopted
+    // otherwise.
     let trials = if likely == all { vec![(all, false)] } else { vec![(likely, true), (all, false)] };
     for (rest, is_trial) in trials {
         let fabric = rest.clone().unwrap_or_else(|| whole.clone());
@@ -121,7 +122,7 @@ pub(super) async fn bring_up<T: Transport>(
         // The order was given to a manager at this port, whose cable may be another one by now.
         let used = if used.reaches_others(found.sm_port) { used } else { fabric.clone() };
         if let Some(up) = settle(manager, config, found, fabric, used, is_trial).await? {
-            rest.iter().for_each(|rest| tell_of_newcomers(&whole, rest));
+            rest.iter().for_each(|rest| log_newcomers(&whole, rest));
             let running = Running { known: whole, ..up.running };
             return Ok(BroughtUp { running, newcomers: rest.is_some(), ..up });
         }
@@ -175,8 +176,8 @@ async fn take_over<T: Transport>(
     let top = fabric.max_lid().unwrap_or_default();
     let mut installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
     manager.ends_are_closed(&installed.closed_ends(&fabric));
-    // What nobody knows cannot be in a proof: who does not say what it holds is left out, if the rest can do without
-    // it.
+    // A proof cannot cover unknown tables: a device that does not report its own is left out, if the rest can do
+    // without it.
     if let Some(device) = installed.silent.first().filter(|_| manager.can_leave_out(&installed.unread)) {
         return Err(SmError::Unread { device: device.clone() });
     }
@@ -215,9 +216,9 @@ async fn take_over<T: Transport>(
         Verdict::Recoverable { why, recovery } => {
             let Recovery { kept, way, .. } = recovery;
             tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
-            // Who is behind a link and does not answer may send, and passes no token on: nothing passes between it and
-            // the rest, or the first barrier would wait for ever (C.5).
-            // A newcomer is not reached yet, and so is nobody behind it.
+            // A device that does not answer may still send, and passes no token on: its links are taken down, or the
+            // first barrier would wait for ever (C.5).
+            // A newcomer is not reached yet, nor is any device behind it.
             let reached = |port: &&PortId| fabric.node(fabric.port(**port).node).present;
             manager.apply_each(&fabric, &Write::links_down(found.silent.iter().filter(reached))).await?;
             serve_all_lanes(manager, &fabric, config).await?;
@@ -580,7 +581,7 @@ fn without_newcomers(found: &Discovered, fabric: &Fabric, odd: &BTreeSet<PortId>
     Some(within_reach(&fabric.without_links(&cables), found.sm_port))
 }
 
-fn tell_of_newcomers(fabric: &Fabric, rest: &Fabric) {
+fn log_newcomers(fabric: &Fabric, rest: &Fabric) {
     let gone = fabric.nodes().filter(|&(id, node)| node.present && !rest.node(id).present);
     let gone: Vec<String> = gone.map(|(id, _)| fabric.describe_node(id)).collect();
     let first = gone.first().map_or("a port of a device", String::as_str);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct Config {
     /// The engine that computes routings.
     pub engine: Arc<dyn Engine>,
-    /// Stands in where that one, or the scheme, finds nothing that is proved; none: nothing does.
+    /// Stands in if that engine, or the scheme, finds nothing that is proved; none: no engine does.
     pub fallback: Option<Arc<dyn Engine>>,
     /// How changes are made.
     pub policy: Policy,
@@ -49,7 +49,7 @@ pub struct Config {
     pub limits: AgeLimits,
     /// The shortest interval between traps, 4.096 µs × 2^n (`subnet_timeout`).
     pub subnet_timeout: u8,
-    /// Who does the work that takes long.
+    /// Where long computations run.
     pub planning: Planning,
     /// What to do with a running subnet whose tables can neither be proved nor mended with a proof.
     pub takeover: Takeover,

@@ -44,7 +44,7 @@ impl Degraded {
     }
 }
 
-/// What the devices of a manager fail at, and who does not answer behind links that are up.
+/// What devices fail at, and devices that do not answer behind links that are up.
 pub(super) fn list<T: Transport>(manager: &Manager<T>) -> Vec<Degraded> {
     let mut list: Vec<Degraded> = manager.ailments().map(|(ailment, left_out)| of(ailment, left_out)).collect();
     for missing in manager.missing() {
@@ -58,7 +58,7 @@ pub(super) fn list<T: Transport>(manager: &Manager<T>) -> Vec<Degraded> {
 }
 
 fn of_missing(missing: &MissingDevice) -> Degraded {
-    let unknown = || (Guid(0), format!("whoever is behind {}", missing.place));
+    let unknown = || (Guid(0), format!("the device behind {}", missing.place));
     let (guid, device) = missing.device.clone().unwrap_or_else(unknown);
     let follows = "it counts as gone, and is asked again";
     Degraded {

@@ -1,8 +1,8 @@
 //! Addresses and forwarding entries that somebody else changed, found by asking devices in turn.
 //!
-//! Port-change bits and traps speak of links, not of a LID or an entry that another program wrote. So each light sweep
-//! is followed by as many further questions as there are switches, and all devices have been asked after a few of them;
-//! a survey reads every LID at once. What differs is written again, since nothing that is proved is true of it.
+//! Port-change bits and traps report links, not a LID or an entry that another program wrote. So each light sweep is
+//! followed by as many further questions as there are switches, and all devices have been asked after a few of them; a
+//! survey reads every LID at once. What differs is written again, since nothing that is proved is true of it.
 
 use super::config::Config;
 use super::error::SmError;
@@ -27,7 +27,7 @@ enum Question {
     Block(NodeId, u16),
 }
 
-/// Whom the next questions go to.
+/// Where the round of questions goes on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rounds {
     next: usize,
@@ -62,7 +62,7 @@ pub(super) async fn look<T: Transport>(
 ) -> Result<Drift, SmError> {
     let fabric = &*running.routed;
     let all = Questions::about(fabric);
-    // Whoever was silent lately would hold up the rest.
+    // A device that was silent lately would hold up the rest.
     let answers = |question: &Question| match *question {
         Question::Address(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PortInfo),
         Question::Block(switch, _) => !manager.failed_lately(switch, AttributeId::LinearForwardingTable),

@@ -1,9 +1,9 @@
 //! What a port needs besides PortInfo before it may carry data: an arbitration list with every lane, and a partition.
 //!
 //! A lane without an entry never sends and so never drains (docs/PROOF.md, M3). A port whose list already serves every
-//! lane keeps it, whichever manager wrote it. A port that is a member of any partition keeps its table: who set it up
-//! that way, with a limited membership or without the default partition, decides who may speak to whom. Only an empty
-//! table, under which nobody can speak to the port at all, gets the default partition.
+//! lane keeps it, whichever manager wrote it. A port that is a member of any partition keeps its table: whoever
+//! configured it, with limited membership or without the default partition, decides which ports may communicate. Only
+//! an empty table, under which no port can communicate with it at all, gets the default partition.
 
 use super::error::SmError;
 use crate::fabric::{Fabric, PortId};
@@ -55,7 +55,7 @@ pub(super) async fn serve_lanes<T: Transport>(
     let mut writes = Vec::new();
     let mut fault = None;
     for (&port, answer) in ports.iter().zip(answers) {
-        // Who does not say what it holds may starve a lane, which would never drain (M3): it carries no data.
+        // A port that does not report its list may starve a lane, which would never drain (M3): it carries no data.
         let Some(data) = answered(answer)? else {
             manager.device_fails(fabric.port(port).node, attribute, Method::Get, FailingAs::Silent, true);
             let setting = "VLArbitrationTable: it does not show its list";

@@ -61,7 +61,7 @@ pub(super) async fn prepared<T: Transport>(
             Err(error) => tracing::warn!(%error, "{name} finds no change either"),
         }
     }
-    // Nothing serves everybody. Whom entries alone can serve is served; the rest is lost, and is tried again later.
+    // No change serves all hosts. Those that entries alone can serve are served now; the others are tried again later.
     let manager = &mut driver.subnet_mut().manager;
     match computed(manager, config.planning, || preparation.partly()).await? {
         Some(prepared) => {

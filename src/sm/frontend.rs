@@ -108,7 +108,7 @@ pub struct Frontend {
 }
 
 /// The use of channels in one state of the subnet. A thread counts it: a thousand switches have millions of pairs, and
-/// the manager answers nobody while this thread is at work.
+/// counting on the manager's thread would leave requests unanswered.
 struct CountedChannels {
     of: Arc<Running>,
     counting: Receiver<ChannelStatus>,
@@ -235,7 +235,7 @@ impl Frontend {
             on(at_ns, &happening);
             self.pass_on(at_ns, happening);
         }
-        // Beside a master what this manager could not do is nobody's trouble.
+        // While another manager is master, it does not matter what this one could not do.
         let lifecycle = self.mailbox.borrow().lifecycle();
         if lifecycle.is_done() || lifecycle == LifecycleState::Standby {
             self.history.trouble = None;
@@ -248,7 +248,7 @@ impl Frontend {
             self.measure();
         }
         self.show();
-        self.watchdog.keep_quiet();
+        self.watchdog.notify();
     }
 
     /// Passes an event to listeners, to clients that wait for an order, and to the supervisor.

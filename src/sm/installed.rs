@@ -11,7 +11,7 @@ use crate::wire::{AttributeId, LinearForwardingTable, SlToVlMappingTable, SlToVl
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Devices whose pairs of ports are gone through between two moments at which a request is taken.
+/// Devices handled between two chances to serve incoming requests.
 const DEVICES_AT_A_TIME: usize = 128;
 
 /// The tables of all devices, as reported.
@@ -131,9 +131,9 @@ fn present(fabric: &Fabric) -> Vec<NodeId> {
     fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id).collect()
 }
 
-/// What to ask, devices in turn, so that any part of it keeps as many busy as can be; what is known without asking goes
-/// into the tables. In parts: a thousand switches have a million pairs of ports, and whoever asks meanwhile does not
-/// wait for all.
+/// What to read, devices in turn, so that every batch keeps as many devices busy as possible; what is known without
+/// asking goes into the tables. In batches: a thousand switches have a million pairs of ports, and incoming requests
+/// must not wait for all of them.
 async fn questions<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -160,7 +160,7 @@ async fn questions<T: Transport>(
         }
     }
     for rank in 0.. {
-        // Who has no more pairs is not looked at again.
+        // Devices without further pairs are dropped from the round.
         lanes.retain(|(_, pairs)| pairs.len() > rank);
         if lanes.is_empty() {
             break;

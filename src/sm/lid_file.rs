@@ -58,7 +58,7 @@ pub fn save(path: &Path, lids: &Guid2Lid) -> Result<(), LidFileError> {
     });
     let replaced = written.and_then(|()| fs::rename(&beside, path));
     replaced.map_err(|source| {
-        // What is half written helps nobody; if it cannot be removed, it was not created either.
+        // A half-written file is of no use; if it cannot be removed, it was not created either.
         let _ = fs::remove_file(&beside);
         LidFileError::Write { path: path.into(), source }
     })

@@ -491,7 +491,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         }
         (S::Looking(attempt), E::Failed(why)) => failed(attempt, vec![C::Report(why)], at),
         (S::BringingUp(attempt), E::Failed(why)) => not_brought_up(attempt, why, at),
-        // Nothing is worse for waiting: a user is to act, or a device to get well.
+        // Waiting makes nothing worse: a user must act, or a device recover.
         (S::BringingUp(attempt), E::Refused { why, in_vain }) => {
             back_off(attempt, in_vain, why.map(C::Report).into_iter().collect(), at)
         }
@@ -556,7 +556,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
             not_followed(reaction, why, at)
         }
 
-        // Whoever was asked to take over may have said meanwhile that it has.
+        // The manager that was asked to take over may have become master meanwhile.
         (S::Preparing(Purpose::React(reaction) | Purpose::Glanced(reaction)), E::Prepared(_))
             if at.mandate <= Mandate::Guard =>
         {
@@ -704,7 +704,7 @@ fn cannot_be_done(reaction: Reaction, why: String, at: LifecycleInput) -> Next {
     give_up(reaction, why.clone(), OrderAnswer::NotDone(why), at)
 }
 
-/// The work is not done now, and whoever ordered it is told.
+/// The work is not done now, and the client that ordered it is told so.
 fn give_up(reaction: Reaction, why: String, told: OrderAnswer, at: LifecycleInput) -> Next {
     let commands = [LifecycleCommand::Report(why)].into_iter().chain(answer(reaction, told)).collect();
     let Reaction { failures, retired, .. } = reaction;

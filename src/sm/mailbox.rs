@@ -84,7 +84,7 @@ pub enum Happening {
     Up {
         /// How the subnet came under this manager.
         arrival: SubnetArrival,
-        /// Who made its routing, if it was computed here.
+        /// The engine that made its routing, if it was computed here.
         routed_by: Option<RoutedBy>,
     },
     /// The subnet no longer runs under this manager: another one is master, or it is looked at anew.

@@ -151,8 +151,8 @@ impl Metrics {
                 &self.subnet_up,
             ),
             ("degraded_attributes", "Attributes that devices fail at", &self.degraded),
-            ("left_out_devices", "Devices that are left out for what they fail at", &self.left_out),
-            ("trouble", "1 while something that failed is retried, or another manager is amiss", &self.trouble),
+            ("left_out_devices", "Devices left out because they fail", &self.left_out),
+            ("trouble", "1 while something that failed is retried, or another manager misbehaves", &self.trouble),
             (
                 "end_ports_fenced",
                 "End ports known to discard what is sent on some service levels",

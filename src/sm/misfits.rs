@@ -1,4 +1,4 @@
-//! What came and cannot be taken in. It is set apart before the rest is taken in, which does not wait for it.
+//! Newcomers that cannot be brought in. They are set apart first, so that the others do not wait for them.
 
 use super::degraded::Degraded;
 use crate::change::within_reach;
@@ -8,7 +8,7 @@ use crate::lid::LidError;
 use crate::wire::AttributeId;
 use std::collections::BTreeSet;
 
-/// A device that is not taken in, and why.
+/// A device that is not brought in, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Misfit {
     pub(super) guid: Guid,
@@ -41,7 +41,7 @@ impl Misfit {
     }
 }
 
-/// What is left of a sweep without what does not fit the known fabric, and who does not: ports of newcomers with fewer
+/// What is left of a sweep without what does not fit the known fabric, and these misfits: ports of newcomers with fewer
 /// data VLs than are in use (G.7), ports that a known device did not have, and devices of another kind than the one
 /// that is known by their GUID.
 pub(super) fn fitting(
@@ -78,7 +78,7 @@ pub(super) fn fitting(
     }
 }
 
-/// What is left of a sweep without the newcomers for which `whole` gets no LIDs, and who these are: a port for which
+/// What is left of a sweep without the newcomers for which `whole` gets no LIDs, and these newcomers: a port for which
 /// none are left, and those behind it in line; a switch without forwarding entries for all LIDs; ports beyond the
 /// entries that a known switch has. None if known devices alone are in the way, which do not give way.
 pub(super) fn without_room(
@@ -231,7 +231,7 @@ mod tests {
         let (rest, out) = without_room(&known, &whole, &error, (&found, sm(&found)), 9).expect("a newcomer");
         assert_eq!(present(&rest), [1, 0x10, 0x30, 0x50, 0x60]);
         assert_eq!(out.iter().map(|misfit| misfit.guid).collect::<Vec<_>>(), [Guid(0x20)]);
-        // Whoever is known does not give way.
+        // Known devices do not give way.
         let (whole, error) = refused(&known, &known, "0x60 40 41\n");
         assert_eq!(without_room(&known, &whole, &error, (&known, sm(&known)), 9), None);
     }

@@ -1,8 +1,9 @@
-//! End ports with agents leave a half before it is closed (E.8), each by itself: who does not is named, and costs
-//! nobody else anything.
+//! End ports with agents leave a half before it is closed (E.8), each by itself: one that does not is named, and delays
+//! no other.
 //!
-//! On entry: the half that is kept, while either half is proved for each source. On return: whoever follows sends on
-//! the kept half alone. No proof rests on that. Deliberately omitted: closing the other half, which the plan does.
+//! On entry: the half that is kept, while either half is proved for each source. On return: every port that follows
+//! sends on the kept half alone. No proof rests on that. Deliberately omitted: closing the other half, which the plan
+//! does.
 
 use super::context::Context;
 use super::error::SmError;

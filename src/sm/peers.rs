@@ -83,8 +83,8 @@ impl PeerManagers {
         calls: impl Fn(&PortInfo) -> bool,
     ) -> Vec<PortId> {
         let says_so = |info: &PortInfo| info.capability_mask & IS_SM != 0 || calls(info);
-        // Whoever answered last time is asked again: a standby that lost sight of its master would become master
-        // itself.
+        // A manager that answered last time is asked again: a standby that loses sight of its master would become
+        // master itself.
         let answered = |port: PortId| self.ports.values().any(|&guid| guid == fabric.port_guid(port));
         let is_sm = |&port: &PortId| manager.port_info(port).is_some_and(says_so) || answered(port);
         let present = |&port: &PortId| fabric.node(fabric.port(port).node).present;

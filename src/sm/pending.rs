@@ -96,8 +96,8 @@ impl<T: Transport> Upkeep<T> {
         let policy = context.config.policy;
         let steady = Lanes::of_fabric(&alive, policy.reserved_sl).steady(policy.partition);
         let nodes = || alive.nodes().map(|(id, _)| id);
-        // Nobody knows who has which table. What is proved of forwarding entries with every level on one lane holds on
-        // any (docs/PROOF.md, Corollary 1); scheme `double` would split tables that are not known.
+        // Which device holds which table is unknown. What is proved of forwarding entries with every level on one lane
+        // holds on any (docs/PROOF.md, Corollary 1); scheme `double` would split tables that are not known.
         self.driver.intend(Intent { auto: false, scheme: Scheme::Ordered, ..intent(&context.config) });
         self.driver.lanes_are(nodes(), SlToVl::ONE);
         if ages {

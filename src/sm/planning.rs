@@ -11,9 +11,9 @@ use crate::transport::Transport;
 use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
-/// How long the manager waits for the thread and nothing else: what is computed sooner is not waited for longer. Nobody
-/// takes it for dead meanwhile.
-const DEAF: Duration = Duration::from_millis(10);
+/// How long the manager waits for the thread and nothing else: short computations end within it, and it is too short
+/// for anybody to take the manager for dead.
+const THREAD_WAIT: Duration = Duration::from_millis(10);
 
 /// How long the manager takes requests at most during work that takes long and stays with it.
 pub(super) const BREATH_NS: u64 = 10_000_000;
@@ -21,7 +21,7 @@ pub(super) const BREATH_NS: u64 = 10_000_000;
 /// How often it looks afterwards whether the thread is done.
 const LOOK_NS: u64 = 5_000_000;
 
-/// Who does the work.
+/// Where long computations run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Planning {
     /// A thread of its own, while the manager answers.
@@ -54,7 +54,7 @@ pub(super) async fn computed<T: Transport, R: Send + 'static>(
     };
     let thread = std::thread::Builder::new().name("planning".to_string()).spawn(work);
     let thread = thread.map_err(|error| SmError::NoThread { why: error.to_string() })?;
-    let mut found = receiver.recv_timeout(DEAF).map_err(|error| match error {
+    let mut found = receiver.recv_timeout(THREAD_WAIT).map_err(|error| match error {
         RecvTimeoutError::Timeout => TryRecvError::Empty,
         RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
     });

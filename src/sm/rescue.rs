@@ -1,10 +1,10 @@
-//! A subnet without a manager whose hosts are dark: finds service levels that devices discard, and opens them.
+//! A subnet whose manager died and left hosts unable to send: finds service levels that devices discard, and opens
+//! them.
 //!
 //! A manager that died during a change may leave a fence: end ports that discard what their hosts send on the service
-//! levels of a half (P3.8). Whoever manages next with this program opens it (section E of docs/PROTOCOL.md). Other
-//! managers leave SL-to-VL tables as they are, unless configured otherwise. What is here needs no manager, and is
-//! none: it works from any port, and writes nothing but the tables in which it found VL 15. Deliberately omitted: a
-//! proof.
+//! levels of a half (P3.8). The next manager of this program opens it (section E of docs/PROTOCOL.md). Other managers
+//! leave SL-to-VL tables as they are, unless configured otherwise. This module needs no manager and is none: it works
+//! from any port, and writes nothing but the tables in which it found VL 15. Deliberately omitted: a proof.
 
 use super::error::SmError;
 use super::installed;

@@ -70,7 +70,7 @@ impl Responder {
         }
     }
 
-    /// Whether another manager counts; surveys tell of those that do not.
+    /// Whether another manager's SM_Key is trusted; surveys report those that are not.
     pub(super) fn trusts(&self, peer: &Peer) -> bool {
         self.rules.trusts(peer)
     }
@@ -144,7 +144,7 @@ impl Responder {
         self.passed_over.keep(now_ns, swept);
         match &event {
             ElectionEvent::Answered(peer) => self.passed_over.hear(peer),
-            // Whoever hands over is master no longer.
+            // A manager that hands over is no longer master.
             ElectionEvent::Ordered(PeerOrder::Handover, by) => {
                 self.passed_over.hear(&Peer { role: SmRole::Standby, ..*by })
             }

@@ -330,7 +330,7 @@ async fn sweep<T: Transport>(
     peers: &mut PeerManagers,
     context: &Context,
 ) -> Result<Discovered, SmError> {
-    // Whoever manages the subnet is to learn what switches say; if that is this manager, it is surveyed once it is up.
+    // Port-change bits are left for the subnet's master; if that is this manager, it surveys once the subnet is up.
     manager.only_look();
     let found = manager.discover().await?;
     found.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
@@ -379,7 +379,8 @@ async fn bring_up<T: Transport>(
             let without_double = change::without_double(&up.running.alive);
             let BroughtUp { arrival, routed_by, pending, .. } = up;
             let is_standing = matches!(pending, Some(Pending::Standing(_)));
-            // Who fails at an SL-to-VL table is left out, as before hosts send; who ran before is asked once more.
+            // A device that fails at an SL-to-VL table is left out, as it would be before hosts send; one that ran
+            // before is asked once more.
             let least =
                 matches!(pending, Some(Pending::Lanes { .. })).then_some(1 + u32::from(arrival != SubnetArrival::Cold));
             let began_ns = upkeep.now_ns();

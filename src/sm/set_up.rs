@@ -1,6 +1,7 @@
 //! How settings reach ports and switches: written where they differ from what is wanted, then ARMED, then ACTIVE.
 //!
-//! Whoever fails at a setting is on record, and the rest is set up all the same: who is left out is decided once.
+//! A device that fails at a setting is recorded, and the rest is set up nevertheless: which devices are left out is
+//! decided once, at the end.
 
 use super::error::SmError;
 use super::fair;
@@ -36,7 +37,7 @@ impl PortsSetUp {
     /// Judges what a port answered; what it holds, if that suffices to carry traffic.
     ///
     /// # Errors
-    /// Nobody can be asked any more.
+    /// No device can be asked any more.
     fn judge<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
@@ -89,8 +90,7 @@ pub(super) async fn configure<T: Transport>(
 ) -> Result<(), SmError> {
     let ports = retrain(manager, basis, ports).await?;
     let (mut fault, mut fresh) = (None, Vec::new());
-    // In parts: a thousand switches have fifty thousand ports, and whoever asks meanwhile does not wait for all of
-    // them.
+    // In batches: a thousand switches have fifty thousand ports, and incoming requests must not wait for all of them.
     for part in ports.chunks(REQUESTS_AT_A_TIME) {
         let part = configure_some(manager, basis, part).await?;
         fault = fault.or(part.fault);

@@ -120,7 +120,7 @@ pub(super) fn difference(held: &PortInfo, wanted: &PortInfo) -> Option<&'static 
         ("SubnetTimeOut", held.subnet_timeout != wanted.subnet_timeout),
         ("M_KeyProtectBits", held.m_key_protect_bits != wanted.m_key_protect_bits),
         ("M_KeyLeasePeriod", held.m_key_lease_period != wanted.m_key_lease_period),
-        // Who gives another key than a port's own reads 0, and was refused before (`keys`).
+        // A request without the port's M_Key reads 0 here; such a port was refused before (`keys`).
         ("M_Key", held.m_key != wanted.m_key),
     ];
     pairs.into_iter().find(|(_, differs)| *differs).map(|(name, _)| name)

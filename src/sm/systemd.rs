@@ -18,7 +18,7 @@ pub fn stopping() {
     say(&[NotifyState::Stopping]);
 }
 
-/// Shows the supervisor that the event loop turns, where it asks for that (`WatchdogSec`).
+/// Notifies the supervisor that the event loop is alive, if it asks for that (`WatchdogSec`).
 #[derive(Debug)]
 pub struct Watchdog {
     /// How often; none where nobody asks.
@@ -34,8 +34,8 @@ impl Watchdog {
         Watchdog { period, last: Instant::now() }
     }
 
-    /// Says so, if it is time to.
-    pub fn keep_quiet(&mut self) {
+    /// Notifies it, if that is due.
+    pub fn notify(&mut self) {
         if self.period.is_some_and(|period| self.last.elapsed() >= period) {
             self.last = Instant::now();
             say(&[NotifyState::Watchdog]);

@@ -39,8 +39,8 @@ use crate::wire;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// How often a survey may be ended by events before it goes on whatever happens.
-const HEEDING_SURVEYS: usize = 3;
+/// How often an event may end a survey before one runs to its end regardless.
+const INTERRUPTIBLE_SURVEYS: usize = 3;
 
 /// A subnet that is up.
 pub(super) struct Upkeep<T> {
@@ -52,7 +52,7 @@ pub(super) struct Upkeep<T> {
     seen: Seen,
     /// The result of the last survey, until `set_up` takes it.
     sighting: Option<Sighting>,
-    /// Whom to ask next whether it holds what it was given.
+    /// Where the round of questions about drift goes on.
     rounds: drift::Rounds,
     /// What stands in for what the user settled, and why.
     instead: Option<String>,
@@ -60,7 +60,7 @@ pub(super) struct Upkeep<T> {
     is_partial: bool,
     /// Whether something is known to be there and still to be brought in.
     newcomers: bool,
-    /// Who came and is not taken in.
+    /// Newcomers that are not brought in.
     misfits: Vec<Misfit>,
     /// Since when the manager's own port leads nowhere, and when that was last looked at.
     unreached_ns: Option<(u64, u64)>,
@@ -112,7 +112,7 @@ impl<T: Transport> Upkeep<T> {
         self.driver.subnet().now_ns()
     }
 
-    /// Has nobody go on with the change that stands still.
+    /// Gives up the change that stands still, so that no later manager resumes it.
     pub(super) fn abandon(&mut self) {
         let now_ns = self.now_ns();
         if let Some(Err(error)) = self.driver.journal_mut().map(|journal| journal.abandoned(now_ns, "it stood still")) {
@@ -123,7 +123,7 @@ impl<T: Transport> Upkeep<T> {
     pub(super) fn into_manager(mut self, context: &mut Context) -> Manager<T> {
         context.journal = self.driver.take_journal();
         context.aside = Some(self.aside.names());
-        // It is up under another manager, or under none: whoever asks must not be shown what was.
+        // It is up under another manager, or under none: no client may be shown the old state.
         context.post(self.now_ns(), Happening::Down);
         let view = &mut context.mailbox.borrow_mut().view;
         let SubnetView { closed_ends, is_unended, .. } = *view;
@@ -278,8 +278,8 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// Asks other managers what they are: no event tells that one of them has become master. Not while the subnet could
-    /// be given to none of them, nor while one is to take it or to give it up: whoever was asked to take it, and is
-    /// master already, has not heard so yet.
+    /// be given to none of them, nor while one is to take it or to give it up: a manager that was asked to take it may
+    /// be master already without having said so.
     async fn ask_others(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<(), SmError> {
         let holds_on = context.mailbox.borrow().lifecycle().holds_on();
         if holds_on || context.responder.borrow().mandate() != Mandate::Full {
@@ -427,7 +427,7 @@ impl<T: Transport> Upkeep<T> {
     /// Sweeps, and queries the other managers. What is lost meanwhile does not wait for devices that are silent.
     async fn survey(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<LifecycleEvent, SmError> {
         // A subnet that keeps changing must be surveyed all the same.
-        for _ in 0..HEEDING_SURVEYS {
+        for _ in 0..INTERRUPTIBLE_SURVEYS {
             if !self.may_follow_a_loss(context) {
                 break;
             }
@@ -472,7 +472,7 @@ impl<T: Transport> Upkeep<T> {
         // Before every change: what comes may bring it, and somebody may have switched it on.
         let alive = self.driver.running().alive.clone();
         if !alive.reaches_others(self.driver.running().sm) {
-            // Whoever is not found is not gone.
+            // A device that was not found need not be gone.
             return Ok(true);
         }
         let manager = &mut self.driver.subnet_mut().manager;
@@ -603,7 +603,7 @@ impl<T: Transport> Upkeep<T> {
         Ok(())
     }
 
-    /// Merges newcomers into the known fabric and assigns their LIDs. Who does not fit is left for later.
+    /// Merges newcomers into the known fabric and assigns their LIDs. Those that do not fit are left for later.
     async fn admit(&mut self, context: &mut Context, sighting: &Sighting) -> Result<(), SmError> {
         let (found, sm, now_ns) = (&sighting.discovered.fabric, sighting.discovered.sm_port, self.now_ns());
         let known = without_recabled(&self.driver.running().known, found);
@@ -638,7 +638,7 @@ impl<T: Transport> Upkeep<T> {
         Ok(())
     }
 
-    /// Keeps account of who is not taken in.
+    /// Records the newcomers that are not brought in.
     fn misfits_are(&mut self, mut unfit: Vec<Misfit>) {
         for misfit in &mut unfit {
             match self.misfits.iter().find(|known| known.guid == misfit.guid) {

@@ -121,8 +121,8 @@ impl<T: Transport> SubnetManager for Watched<T> {
         let began_ns = self.manager.now_ns();
         let applied = match self.manager.apply(fabric, writes, order).await {
             Err(error) if !error.is_fatal() => {
-                // Who fails a second time is left out: the sweep that follows a failure has its links taken down, and
-                // the change goes on without it.
+                // A device that fails a second time is left out: the sweep that follows a failure has its links taken
+                // down, and the change goes on without it.
                 self.manager.leave_out_ailing(began_ns, 2);
                 return Err(error);
             }

@@ -1,11 +1,11 @@
 //! A page about a running manager over HTTP, on loopback only: the page itself, and a stream of server-sent events that
 //! brings its parts up to date.
 //!
-//! Who draws the parts puts them into a [`watch::Sender`]; this module sends each viewer those that have changed, and
-//! knows nothing of what they hold. A stream ends before its connection does, and a browser opens the next one by
-//! itself: so viewers are bounded like every client of the manager's HTTP. A request is answered only if it names a
-//! loopback address, since a page from elsewhere can have its own name resolve to this machine. Deliberately omitted:
-//! HTTPS, access control, any request that changes something.
+//! The code that draws the parts puts them into a [`watch::Sender`]; this module sends each viewer those that have
+//! changed, and knows nothing of what they hold. A stream ends before its connection does, and a browser opens the next
+//! one by itself: so viewers are bounded like every client of the manager's HTTP. A request is answered only if it
+//! names a loopback address, since a page from elsewhere can have its own name resolve to this machine. Deliberately
+//! omitted: HTTPS, access control, any request that changes something.
 
 use super::bounded::{BoundedListener, LONGEST};
 use axum::Router;
@@ -98,8 +98,8 @@ impl WebServer {
         self.listener.local_addr()
     }
 
-    /// Serves the page until dropped, to a few clients at a time. Each viewer is a receiver of `parts`; who draws them
-    /// may rest while there is none. Spawn it on a runtime.
+    /// Serves the page until dropped, to a few clients at a time. Each viewer is a receiver of `parts`; nothing need be
+    /// drawn while there is none. Spawn it on a runtime.
     ///
     /// # Errors
     /// Connections can no longer be accepted.

@@ -2,7 +2,8 @@
 //!
 //! No standard attribute says so. Switches of NVIDIA (Mellanox) have an attribute of their own for it, and only they
 //! are asked, since its number means something else elsewhere. A kind of switch that refuses it is not asked again. Of
-//! a kind that nobody has answered of no more than two are asked, and these once.
+//! a kind of which nothing is known two switches are asked first; those that were silent the last time are asked once,
+//! without retries.
 
 use super::{Ask, Manager, RequestTarget, SubnetError};
 use crate::fabric::NodeId;
@@ -15,10 +16,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// NodeInfo:VendorID of NVIDIA (Mellanox).
 const MAKER: u32 = 0x00_02C9;
 
-/// How many switches of an unknown kind are asked first. Each that is silent costs all tries, and one may be ill.
+/// How many switches of an unknown kind are asked first. A silent one costs all its retries, and a single one may be
+/// faulty.
 const FIRST: usize = 2;
 
-/// Who says whether it chooses outputs by itself.
+/// Which kinds of switches report whether they choose outputs by themselves.
 #[derive(Debug, Default)]
 pub(super) struct AdaptiveKinds {
     /// Kinds of switches, by NodeInfo:DeviceID: whether they say so.

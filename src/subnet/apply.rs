@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Jobs that are made between two moments at which a request is taken.
+/// Jobs built between two chances to serve incoming requests.
 const JOBS_AT_A_TIME: usize = 32_768;
 
 /// The changes of a wave to one PortInfo.
@@ -123,7 +123,7 @@ impl Failure {
         }
     }
 
-    /// How the device failed; it did not where a cable went, or the device behind it.
+    /// How the device failed; none if only its cable, or the device behind that, has gone.
     fn of_device(&self) -> Option<DeviceFailure> {
         match self {
             Failure::NoAnswer(failed) => {
@@ -159,7 +159,7 @@ impl<T: Transport> Manager<T> {
             // P3.8: a device without ActiveHalf is controlled by its SL-to-VL tables.
             SourceControl::Fenced { .. } => self.fenced(fabric, writes),
         };
-        // What is long is done in parts, and whoever asks meanwhile does not wait for all of it.
+        // Long work is done in batches, so that incoming requests do not wait for all of it.
         let is_long = writes.len() > REQUESTS_AT_A_TIME;
         if is_long {
             self.breathe().await?;
@@ -185,7 +185,7 @@ impl<T: Transport> Manager<T> {
         }
         self.all_work(&wave);
         self.fence_stands(fabric, &wave.writes);
-        // Jobs by the hundred thousand take a while to forget, too.
+        // Freeing a hundred thousand jobs takes time, too.
         drop(wave);
         if is_long {
             self.breathe().await?;
@@ -243,7 +243,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// The failures of devices: neither what was silent because the way to it changed, nor a port whose link did.
+    /// The failures that are the devices' own: not a device that was silent because a link on the path to it changed,
+    /// nor a port whose own link did.
     async fn at_fault(
         &mut self,
         fabric: &Fabric,
@@ -357,7 +358,7 @@ impl<T: Transport> Manager<T> {
         Ok(jobs)
     }
 
-    /// Whether a device has no table for a write, and does by itself what the table would say.
+    /// Whether a device lacks the table of a write and behaves as that table would have it anyway.
     fn is_so_by_nature(&self, write: &Write) -> bool {
         let Write::SlToVl { node, scope, table } = write else { return false };
         let output = match *scope {

@@ -52,11 +52,10 @@ impl Ask {
 /// The attribute in the device's answer, or why there is none.
 pub type AskResult = Result<Box<[u8; SMP_DATA_SIZE]>, SubnetError>;
 
-/// How long it is waited for what has come already, beside what the clock of the system adds.
+/// How long to wait for a MAD that has already arrived, apart from what the system clock adds.
 const MOMENT_NS: u64 = 1_000;
 
-/// What nobody answered, by device, number of the attribute and whether it is written: how often it was sent, and when
-/// last.
+/// Unanswered requests, by device, attribute number and whether it is a `Set`: how often each was sent, and when last.
 type Unanswered = FxHashMap<(u32, u16, bool), (u32, u64)>;
 
 /// What a request asks a device for.
@@ -69,8 +68,8 @@ fn asked(request: &MadRequest) -> Option<(u32, u16, bool)> {
 
 impl<T: Transport> Manager<T> {
     /// Sends requests to as many devices at once as the windows allow, to each in order. Returns the answers in the
-    /// order of `asks`; a failed request does not stop the others, but who is silent on one is not asked for the same
-    /// attribute again. On return no copy of a `Set` is in flight.
+    /// order of `asks`; a failed request does not stop the others, but a device that was silent is not asked for the
+    /// same attribute again in this call. On return no copy of a `Set` is in flight.
     ///
     /// # Errors
     /// No fabric is known, or the port failed.
@@ -101,9 +100,9 @@ impl<T: Transport> Manager<T> {
         Ok((!self.is_interrupted(until_event)).then_some(answers))
     }
 
-    /// Asks some of many: whoever asks the manager something does not wait until all its requests are made. `silent`
-    /// has what nobody answered; those at the places `once` are sent once. With `until_event` no more is asked once one
-    /// comes.
+    /// Sends one batch of a longer list, so that incoming requests are served between batches. `silent` holds what went
+    /// unanswered in earlier batches; requests whose index is in `once` are sent without retries. With `until_event`,
+    /// sending stops as soon as an event arrives.
     async fn ask_some(
         &mut self,
         asks: impl Iterator<Item = Ask>,
@@ -160,14 +159,14 @@ impl<T: Transport> Manager<T> {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    /// Whether something that failed is to be asked again: who is missing, and what devices fail at that are not left
-    /// out.
+    /// Whether a retry is due: for a missing device, or for something that a device failed at without being left out.
     pub fn is_to_ask_again(&self) -> bool {
         self.is_missing_due() || self.health.is_retrial_due(self.transport.now_ns())
     }
 
-    /// Asks it again, each question once; what a device did not take is read, and written as it is, unless by then
-    /// nothing `may_write`. Returns whether somebody who is missing answers. On return no copy of a `Set` is in flight.
+    /// Retries what is due, each request once. What a device did not accept is read and written back unchanged, unless
+    /// `may_write` says by then that nothing may be written. Returns whether a missing device answers again. On return
+    /// no copy of a `Set` is in flight.
     ///
     /// # Errors
     /// The port failed.
@@ -247,7 +246,7 @@ impl<T: Transport> Manager<T> {
         path.map_or(usize::MAX, |path| path.hops().len())
     }
 
-    /// How many P_Keys the device of a port has room for, as far as it said.
+    /// How many P_Keys the port's device has room for, if it has reported that.
     pub fn key_room(&self, port: PortId) -> u16 {
         let node = self.topology.as_ref().map(|topology| topology.fabric.port(port).node);
         node.and_then(|node| self.node_info(node)).map_or(0, |(info, _)| info.partition_cap)
@@ -261,13 +260,12 @@ impl<T: Transport> Manager<T> {
         self.wait_until(until_ns).await
     }
 
-    /// Has requests taken during work that takes long, for so many nanoseconds each time at most.
+    /// Lets requests be served during long work, for at most this many nanoseconds at a time.
     pub fn breathe_for(&mut self, breath_ns: u64) {
         self.breath_ns = Some(breath_ns);
     }
 
-    /// Takes what has come meanwhile, during work that takes long: as much as the time set allows, and waits for
-    /// nothing more than a moment.
+    /// Serves what arrived during long work, within the time set; waits for more only a moment.
     ///
     /// # Errors
     /// The port failed.
@@ -357,7 +355,7 @@ fn can_be_read(ailment: &Ailment) -> bool {
     }
 }
 
-/// What to write to a device so that it holds what it has read out.
+/// The data to write so that a device keeps what was read from it.
 fn as_it_is(attribute: AttributeId, data: &[u8; SMP_DATA_SIZE]) -> [u8; SMP_DATA_SIZE] {
     match attribute {
         // Writing a 1 would clear the bit.

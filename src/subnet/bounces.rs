@@ -1,9 +1,11 @@
-//! Whether links changed amid what a device failed at: then it may be the link's fault, or the way's, and no device's.
+//! Whether links changed while a device failed at something: then the link, or the path to the device, may be at fault,
+//! and not the device.
 //!
-//! A port whose link went down and came back is in INITIALIZE whatever it was asked before, and who is asked through
-//! such a link is silent. Switches say so by their port-change bits (section 14.2.5.4), which the sweep before has
-//! cleared; a switch that does not answer at once is taken to have been cut off. Who is taken for well so though it is
-//! not fails again when nothing else happens. Deliberately omitted: clearing these bits, which is for who looks next.
+//! A port whose link bounced is in INITIALIZE, whatever was written to it before, and a device behind such a link does
+//! not answer. Switches report this by their port-change bits (section 14.2.5.4), which the previous sweep has cleared;
+//! a switch that does not answer the first request counts as cut off. A faulty device that is excused this way fails
+//! again once the links are quiet. Deliberately omitted: clearing these bits, which is left to the next sweep or
+//! glance.
 
 use super::SubnetError;
 use super::exchange::{Exchange, MadData, MadRequest, RequestBody};
@@ -29,13 +31,13 @@ impl<T: Transport> Manager<T> {
         Ok(witnesses.into_iter().filter(are_met).map(|(port, _)| port).collect())
     }
 
-    /// The switches that know of a link.
+    /// The switches at the ends of a link, which see it change.
     pub(super) fn witnesses_of_link(&self, fabric: &Fabric, port: PortId) -> BTreeSet<NodeId> {
         let ends = [Some(port), fabric.peer(port)].into_iter().flatten();
         ends.map(|end| fabric.port(end).node).filter(|&node| fabric.node(node).is_switch()).collect()
     }
 
-    /// The switches that know of the links on the way to a device, but the device itself.
+    /// The switches that see the links on the path to a device, except the device itself.
     pub(super) fn witnesses_of_way(&self, fabric: &Fabric, device: NodeId) -> BTreeSet<NodeId> {
         let Some(topology) = &self.topology else { return BTreeSet::new() };
         let path = topology.paths.to_node(fabric, device);
@@ -53,15 +55,15 @@ impl<T: Transport> Manager<T> {
         met
     }
 
-    /// Those of these switches that say that a port of theirs has changed since the last sweep, or say nothing. All are
-    /// asked at once.
+    /// Those of these switches that report a changed port since the last sweep, or do not answer. All are asked at
+    /// once.
     pub(super) async fn changed_among(
         &mut self,
         switches: impl IntoIterator<Item = &NodeId>,
     ) -> Result<BTreeSet<NodeId>, SubnetError> {
         let mut changed = BTreeSet::new();
         let Some(topology) = &self.topology else { return Ok(changed) };
-        // Where nobody has cleared the bits they speak of what was before, too.
+        // If nobody has cleared the bits, they also report earlier changes.
         let speak = |switch: &&NodeId| self.has_cleared && !self.keeps_its_bit(**switch);
         let switches: BTreeSet<NodeId> = switches.into_iter().filter(speak).copied().collect();
         let mut exchange = Exchange::new(self.timing);
@@ -81,7 +83,7 @@ impl<T: Transport> Manager<T> {
                     MadData::Smp(_, data) => (request.device, SwitchInfo::decode(&data).port_state_change),
                     MadData::Perf(..) => (request.device, false),
                 },
-                // Who refuses has answered.
+                // A refusal is an answer.
                 Err(failed) => (failed.request.device, failed.status.is_none()),
             };
             if has_changed {

@@ -1,5 +1,5 @@
-//! What devices do by themselves, as a named profile: whoever simulates a change, plans it or makes it settles the same
-//! things by one word.
+//! What devices do by themselves, as a named profile: one word makes the same settings for simulating a change,
+//! planning it and making it.
 //!
 //! A profile is a value of settings that can each be given by themselves; it chooses nothing at run time. `Agents` are
 //! devices that a vendor has extended (docs/WIRE.md): they pass tokens on and move their hosts when they are notified.

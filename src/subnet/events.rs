@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 /// Time since the last copy of a trap after which the same transaction is a new trap. Devices repeat theirs every
 /// second or so until they are repressed.
 const REPEATED_WITHIN_NS: u64 = 30_000_000_000;
-/// The most senders of traps that are asked for a manager.
+/// The most senders of such traps that are asked whether a manager runs there.
 const MOST_CALLERS: usize = 16;
 /// The most traps that are remembered.
 const MOST_TRAPS: usize = 4_096;
@@ -52,7 +52,7 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// LIDs that sent a trap as that of a manager's port since the last call.
+    /// LIDs that have sent a trap as a manager's port since the last call.
     pub fn take_callers(&mut self) -> BTreeSet<Lid> {
         std::mem::take(&mut self.callers)
     }
@@ -65,7 +65,7 @@ impl<T: Transport> Manager<T> {
     /// Whether a trap is a copy of one that came before. A device that starts anew may number its traps anew.
     fn repeats(&mut self, notice: &Notice, tid: u64, now_ns: u64) -> bool {
         if self.last_trap.len() >= MOST_TRAPS {
-            // Whoever sends traps in other devices' names takes memory for so long only.
+            // Forged traps of many senders occupy memory only this long.
             self.last_trap.retain(|_, &mut (_, at_ns)| now_ns.saturating_sub(at_ns) < REPEATED_WITHIN_NS);
             if self.last_trap.len() >= MOST_TRAPS {
                 self.last_trap.clear();
@@ -112,8 +112,8 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Asks every switch whether one of its ports changed; a switch that does not answer is an event too. Ends with the
-    /// first that reports a change: whoever sweeps or glances after it asks the others anew, and until then their bits
-    /// stay set. Does nothing if no fabric is known.
+    /// first that reports a change: the sweep or glance that follows asks the others, and until then their bits stay
+    /// set. Does nothing if no fabric is known.
     async fn light_sweep(&mut self) -> Result<(), SubnetError> {
         let Some(topology) = &self.topology else { return Ok(()) };
         let mut exchange = Exchange::new(self.timing);
@@ -154,7 +154,8 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// The event in one answer of the light sweep; a set bit is cleared, and `uncleared` is who does not let it.
+/// The event in one answer of the light sweep; a set bit is cleared, and switches that do not let it are added to
+/// `uncleared`.
 fn changed(exchange: &mut Exchange, done: Completed, uncleared: &mut Vec<Failed>) -> Option<SubnetEvent> {
     let switch = NodeId(done.request.device);
     let (request, answer) = match settled(done) {

@@ -6,7 +6,7 @@
 //! each device is served in the order of submission. A retry keeps its transaction ID, so the first answer counts,
 //! whichever copy it belongs to. No transaction ID is used twice, so a later answer matches no request. Where MADs are
 //! being lost, a request that has had its tries waits until the others are done, and is then sent again, as often as
-//! the loss that is seen asks for: what is lost is asked later, not once for all.
+//! the observed loss requires.
 
 use super::Timing;
 use super::paths::DirectedPath;
@@ -243,7 +243,7 @@ impl Exchange {
         self.list(device);
     }
 
-    /// The same for a question that nobody answered the last time: it is sent once, unless MADs are being lost.
+    /// The same for a request that went unanswered the last time: it is sent once, unless MADs are being lost.
     pub(super) fn submit_once(&mut self, request: MadRequest) {
         self.once.insert(request.tag);
         self.submit(request);
@@ -317,10 +317,9 @@ impl Exchange {
         self.earlier = earlier;
     }
 
-    /// Whether a request that was sent so often is given up. Where MADs are being lost it has as many tries as that
-    /// loss asks for: what is lost is asked again later, not once for all, and a device that is silent costs no more
-    /// time than it must. Except of other managers: one that is gone must not hold up every survey, and the next one
-    /// asks again.
+    /// Whether a request that was sent so often is given up. Where MADs are being lost it has as many tries as the loss
+    /// requires, later ones included, and a silent device costs no more time than it must. Except of other managers:
+    /// one that is gone must not hold up every survey, and the next one asks again.
     fn gives_up_after(&self, flight: &Flight) -> bool {
         let Flight { request, sent, .. } = flight;
         let is_of_manager = matches!(request.body, RequestBody::Smp { attribute: AttributeId::SmInfo, .. })

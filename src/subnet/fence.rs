@@ -75,8 +75,8 @@ impl FenceState {
     /// The table that an end port shall have in place of this one. A reserved level is of neither half (K.4).
     fn closed(&self, port: &EndPort, table: SlToVl, reserved: Option<Sl>) -> SlToVl {
         let is_newcomer = self.newcomers.contains(port);
-        let is_mute = is_newcomer && matches!(self.stage, FenceStage::Spare(_));
-        let spared = |sl: Sl| Some(sl) == reserved && !is_mute;
+        let sends_nothing = is_newcomer && matches!(self.stage, FenceStage::Spare(_));
+        let spared = |sl: Sl| Some(sl) == reserved && !sends_nothing;
         let closes = |sl: Sl| self.stage.closes(Half::of_sl(sl), is_newcomer) && !spared(sl);
         SlToVl::from_fn(|sl: Sl| if closes(sl) { Vl::MANAGEMENT } else { table.get(sl) })
     }

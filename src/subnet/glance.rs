@@ -2,11 +2,11 @@
 //! switch for SwitchInfo, and one that changed for the ports with known cables: a hundredth of a sweep's SMPs.
 //!
 //! A switch sets its port-change bit whenever a link of it goes down or comes up (section 14.2.5.4), and sweeps clear
-//! it; so what no bit speaks of is as the last sweep found it. Switches are asked outwards from the SM over links that
+//! it; so what no bit reports is as the last sweep found it. Switches are asked outwards from the SM over links that
 //! were found up, so no request goes through what died. A link is gone if each of its ends that a switch in reach has
 //! says so; where two ends differ, only a sweep decides. Deliberately omitted: what came, ports that bounced, devices
-//! that are silent behind a link that is up, bits that another manager has cleared. Of these a glance says that a sweep
-//! is needed, or nothing; so a sweep must follow each.
+//! that are silent behind a link that is up, bits that another manager has cleared. For these a glance says that a
+//! sweep is needed, or does not notice them; so a sweep must follow each glance.
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
 use super::manager::{Freshness, Manager, settled};
@@ -138,7 +138,7 @@ impl<T: Transport> Manager<T> {
         };
         match first.filter(|&(next, _)| fabric.node(next).is_switch()) {
             Some((switch, path)) => glancing.visit(&mut exchange, switch, path),
-            // Nobody but a switch reports a link.
+            // Only switches report the states of links.
             None => glancing.unsure = fabric.links().next().is_some(),
         }
         let on = |exchange: &mut Exchange, done| {

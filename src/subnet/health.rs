@@ -1,9 +1,9 @@
 //! What devices fail at, attribute by attribute, and which of them are left out for it.
 //!
-//! A device that fails at one attribute may serve all others. Each failure is kept until the same request succeeds; who
-//! uses the manager decides whether the device can be used all the same. One that cannot is *left out*: sweeps count it
-//! as one that does not answer, so its neighbours take the links to it down, and nothing of it passes. It is asked
-//! again after a pause, which doubles each time that it fails anew.
+//! A device that fails at one attribute may serve all others. Each failure is kept until the same request succeeds; the
+//! caller decides whether the device can be used nevertheless. One that cannot is *left out*: sweeps treat it as one
+//! that does not answer, its neighbours take the links to it down, and no packet of it passes. It is asked again after
+//! a pause, which doubles each time that it fails anew.
 
 use super::manager::{Failed, KnownTopology, Manager};
 use super::missing::Retrial;
@@ -17,19 +17,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a device is left out at first.
 const FIRST_PAUSE_NS: u64 = 10_000_000_000;
-/// How long who failed when asked is not asked by those who can do without.
+/// How long a device that failed is spared further questions that are not needed.
 const LATELY_NS: u64 = 300_000_000_000;
 /// The longest that it is left out at a time.
 const LONGEST_PAUSE_NS: u64 = 640_000_000_000;
 
-/// For how long a device must have taken what it was asked to hold before that counts, where nothing better shows it.
+/// How long a device must have accepted all writes to count as recovered, where no reading shows it.
 const TAKES_FOR_NS: u64 = 60_000_000_000;
 
-/// How often, and for how long, each of several devices must have failed before they are left out together where that
-/// cuts most hosts off. A tier that fails at once is rather met by one fault of the subnet's.
+/// How often, and for how long, each of several devices must have failed before all are left out although that cuts off
+/// most hosts. If a whole tier fails at once, the fault is more likely the subnet's than theirs.
 const STEADY: (u32, u64) = (3, 10_000_000_000);
 
-/// After how many pauses without another absence a device counts as well.
+/// After how many pauses without being left out again a device counts as healthy.
 const WELL_FOR: u64 = 4;
 
 /// How a device fails at an attribute.
@@ -41,7 +41,7 @@ pub enum FailingAs {
     Refuses(u16),
     /// It answers that it holds something else than what was written.
     HoldsOther,
-    /// It answers what no place in the subnet suits, and why.
+    /// What it reports does not fit the subnet, and why.
     Unfit(String),
 }
 
@@ -70,7 +70,7 @@ pub struct Ailment {
     modifier: u32,
     /// The table that it did not keep, if it held another one after it.
     unkept: Option<UnkeptTable>,
-    /// Whether it has taken since what it was asked to hold, where that proves nothing.
+    /// Whether it has accepted writes since, which by themselves prove nothing.
     has_taken: bool,
     retrial: Retrial,
 }
@@ -119,9 +119,8 @@ impl Ailment {
         self.modifier
     }
 
-    /// Whether what the device holds shows that it does again what it failed at: another table than the one that it
-    /// kept, a port that lets data through; or, where nothing shows it, that it has taken whatever it was asked for a
-    /// minute.
+    /// Whether what the device holds shows that it has recovered: another table than the one that it kept, a port that
+    /// is ACTIVE; or, where no reading can show it, that it has accepted every write for a minute.
     fn is_refuted_by_reading(&self, data: &[u8; SMP_DATA_SIZE], now_ns: u64) -> bool {
         let is_well_for_long = self.has_taken && now_ns.saturating_sub(self.last_ns) >= TAKES_FOR_NS;
         let is_shown = match &self.unkept {
@@ -142,7 +141,7 @@ struct Absence {
     is_out: bool,
     until_ns: u64,
     pause_ns: u64,
-    /// Whether it was tried before its time. Once is enough: a port that trains again looks as one without a cable.
+    /// Whether it was retried early. Once is enough: a port that trains again looks like one without a cable.
     was_hurried: bool,
     /// The devices of the hosts that it, and those left out with it, cut off.
     cuts_off: BTreeSet<Guid>,
@@ -174,8 +173,8 @@ impl Health {
         self.ailing.remove(&key);
     }
 
-    /// How a device was left out before, if it is not well for long yet: one that takes a write now and then would
-    /// otherwise be taken back and left out for ever, at the first pause each time.
+    /// How a device was left out before, unless it has been healthy for long: one that accepts a write now and then
+    /// would otherwise be taken back and left out for ever, with the first pause each time.
     fn absence_lately(&self, device: Guid, now_ns: u64) -> Option<&Absence> {
         let is_late = |absence: &&Absence| now_ns <= absence.until_ns.saturating_add(WELL_FOR * absence.pause_ns);
         self.absent.get(&device).filter(|absence| absence.is_out || is_late(absence))
@@ -189,12 +188,12 @@ impl Health {
         if new.modifier != 0 {
             known.modifier = new.modifier;
         }
-        // A device that kept its table and is silent now has not kept it less.
+        // Being silent now does not disprove that the device kept its old table.
         known.unkept = new.unkept.or(known.unkept.take());
         known.essential |= new.essential;
     }
 
-    /// What a device failed at when it was asked for what it is like.
+    /// The reads at which a device failed in a sweep.
     pub(super) fn questions_failed(&self, device: Guid) -> impl Iterator<Item = (AttributeId, u32)> {
         let own = self.ailing.values().filter(move |ailment| ailment.device == device && ailment.method == Method::Get);
         let of_sweeps =
@@ -223,8 +222,8 @@ impl Health {
         self.absent.get(&device).is_some_and(|absence| absence.is_out)
     }
 
-    /// A cable is gone. What was silent may have been asked through it, and what did not keep a port's state may be at
-    /// its end: they are tried again at once, each once.
+    /// A cable is gone. Silent devices may have been asked through it, and a port that did not keep its state may be at
+    /// its end: each of them is retried at once, one time.
     pub(super) fn try_who_may_do_better(&mut self, now_ns: u64) {
         for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {
             let mut own = self.ailing.values().filter(|ailment| ailment.device == *device && ailment.essential);
@@ -239,7 +238,7 @@ impl Health {
         }
     }
 
-    /// Puts on trial every device whose time is over.
+    /// Readmits on trial every device whose pause is over.
     pub(super) fn readmit(&mut self, now_ns: u64) {
         for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {
             if absence.until_ns <= now_ns {
@@ -254,8 +253,8 @@ fn key(device: Guid, attribute: AttributeId, method: Method) -> (Guid, u16, bool
     (device, attribute.into(), method == Method::Set)
 }
 
-/// Whether a device that fails at this cannot be trusted with data. Whether it must take a switch's SwitchInfo depends
-/// on what the switch holds, and the rest harms nobody else.
+/// Whether a device that fails at this cannot be trusted with data. Whether a switch must accept SwitchInfo depends on
+/// what it holds; failing at the rest harms no other device.
 fn is_essential(attribute: AttributeId) -> bool {
     use AttributeId as A;
     matches!(attribute, A::PortInfo | A::LinearForwardingTable | A::SlToVlMappingTable)
@@ -293,7 +292,7 @@ impl<T: Transport> Manager<T> {
         self.note(Ailment { modifier: asked.0, unkept: Some(UnkeptTable { asked, held }), ..ailment });
     }
 
-    /// Records what a sweep found. Who is gone fails at nothing.
+    /// Records what a sweep found. A device that is gone has no failures.
     pub(super) fn swept_over(&mut self, sweep: &Sweep) {
         self.health.absent.retain(|&device, _| sweep.name(device).is_some());
         self.health.ailing.retain(|_, ailment| match sweep.name(ailment.device) {
@@ -333,7 +332,7 @@ impl<T: Transport> Manager<T> {
     }
 
     fn note(&mut self, ailment: Ailment) {
-        // Of managers and of outputs chosen by devices themselves others keep account.
+        // These two have an account of their own: other managers at the caller, adaptive routing in `adaptive`.
         if matches!(ailment.attribute, AttributeId::SmInfo | AttributeId::AdaptiveRoutingInfo) {
             return;
         }
@@ -383,8 +382,8 @@ impl<T: Transport> Manager<T> {
         self.fails_when_asked(node, AttributeId::PortInfo, Method::Set, num.0.into(), FailingAs::HoldsOther);
     }
 
-    /// Records what a device holds that did not take something. Returns whether that is all that can be learnt so: else
-    /// it can be written what it holds.
+    /// Judges a device that did not accept a write by what it holds. Returns whether reading suffices as a test;
+    /// otherwise the device can be tested by writing back what it holds.
     pub(super) fn read_again(&mut self, ailment: &Ailment, data: &[u8; SMP_DATA_SIZE]) -> bool {
         let now_ns = self.transport.now_ns();
         if ailment.unkept.is_none() && ailment.fails != FailingAs::HoldsOther {
@@ -413,9 +412,9 @@ impl<T: Transport> Manager<T> {
         self.health.ailing.values().map(|ailment| (ailment, ailment.essential && self.health.is_out(ailment.device)))
     }
 
-    /// Leaves out every device that has failed at something essential since `since_ns`, `least` times at least: what it
-    /// holds is not known, or not what the proof is of. The manager's own device is never left out, nor the switch that
-    /// it depends on. Returns what was wrong with those that are out from now on.
+    /// Leaves out every device that has failed at something essential since `since_ns`, at least `least` times: what it
+    /// holds is unknown, or not what was proved. The manager's own device is never left out, nor the switch that it
+    /// depends on. Returns what was wrong with those that are out from now on.
     pub fn leave_out_ailing(&mut self, since_ns: u64, least: u32) -> Vec<Ailment> {
         let now_ns = self.transport.now_ns();
         let kept = self.indispensable();
@@ -473,15 +472,15 @@ impl<T: Transport> Manager<T> {
         out.len() == nodes.len() && out.iter().all(|device| !kept.contains(device)) && !self.are_most(&out)
     }
 
-    /// Whether these devices and those that are out are more than half of all: then the fault is rather the manager's,
-    /// or the subnet's, than theirs.
+    /// Whether these devices and those that are out are more than half of all: then the fault is more likely the
+    /// manager's or the subnet's.
     fn are_most(&self, out: &BTreeSet<Guid>) -> bool {
         let Some(topology) = &self.topology else { return false };
         let all = topology.fabric.nodes().filter(|(_, node)| node.present).count();
         2 * (self.health.left_out().union(out).count()) > all
     }
 
-    /// The devices of hosts that are reached and would not be without these.
+    /// The hosts' devices that are reachable now and would not be without these.
     fn cut_off_without(&self, out: &BTreeSet<Guid>) -> BTreeSet<Guid> {
         let Some(KnownTopology { fabric, paths, sm }) = &self.topology else { return BTreeSet::new() };
         let gone: Vec<NodeId> = out.iter().filter_map(|&device| fabric.by_guid(device)).collect();

@@ -110,13 +110,13 @@ pub struct Manager<T> {
     pub(super) longest_way: Option<u32>,
     /// From where counters of data count.
     pub(super) zero: CounterZero,
-    /// Who says whether it chooses outputs by itself.
+    /// Which kinds of switches report whether they choose outputs by themselves.
     pub(super) adaptive: AdaptiveKinds,
-    /// LIDs of ports that speak as a manager's.
+    /// LIDs that have sent traps as a manager's port.
     pub(super) callers: BTreeSet<Lid>,
     /// What devices fail at.
     pub(super) health: Health,
-    /// Whom sweeps had no answer from, behind links that are up.
+    /// Devices from which sweeps had no answer, behind links that are up.
     pub(super) missing: MissingDevices,
     /// Whether a sweep clears port-change bits.
     clears: bool,
@@ -124,7 +124,7 @@ pub struct Manager<T> {
     pub(super) has_cleared: bool,
     /// Whether this process stood still since the last look, as when it is stopped.
     stood_still: bool,
-    /// What nobody answered in the last sweep.
+    /// Requests of the last sweep that went unanswered.
     unanswered: BTreeSet<AskedPlace>,
     /// The last answers that showed that MADs are being lost, and until when that counts.
     loss: (Answered, u64),
@@ -209,8 +209,8 @@ impl<T: Transport> Manager<T> {
         Manager { found: Freshness::New, ..self }
     }
 
-    /// Sweeps write nothing from now on, until a mastership begins: port-change bits are left to whoever manages the
-    /// subnet.
+    /// Sweeps write nothing from now on, until a mastership begins: clearing port-change bits is left to the subnet's
+    /// master.
     pub fn only_look(&mut self) {
         (self.clears, self.stood_still) = (false, false);
     }
@@ -307,7 +307,7 @@ impl<T: Transport> Manager<T> {
     async fn send_due(&mut self, exchange: &mut Exchange) -> Result<(), SubnetError> {
         while let Some(sent) = exchange.transmit(self.transport.now_ns(), &mut self.next_tid) {
             let Transmission { tid, request, again } = sent;
-            // Somebody else may manage the subnet by now. Bits that a sweep clears and words among managers are no
+            // Another manager may be master by now. Clearing port-change bits, and SMInfo between managers, change no
             // tables.
             if self.stood_still && request.writes() {
                 return Err(SubnetError::StoodStill);
@@ -367,8 +367,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// The next MAD that comes until then. Who comes back much later than that stood still; what takes long by itself
-    /// does not count. Long waits are made in slices: within one of 20 s a stop of 20 s would not show.
+    /// The next MAD that comes until then. If control returns much later than that, the process stood still; long
+    /// computations do not count. Long waits are made in slices: within one of 20 s a stop of 20 s would not show.
     pub(super) async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
         loop {
             let now_ns = self.transport.now_ns();
@@ -655,13 +655,13 @@ impl<T: Transport> SubnetManager for Manager<T> {
 impl<T: Transport> Manager<T> {
     /// Sweeps; none if `until_event` and one has come.
     async fn find(&mut self, until_event: bool) -> Result<Option<Discovered>, SubnetError> {
-        // Until its result is the known fabric, nobody knows what the change bits that it cleared spoke of.
+        // Until its result is the known fabric, it is unknown what the change bits that it cleared reported.
         let found = std::mem::replace(&mut self.found, Freshness::Stale);
         let changed = std::mem::take(&mut self.changed);
         self.health.readmit(self.transport.now_ns());
         let mut sweep = self.sweep(until_event).await?;
         let mut said: Vec<Guid> = sweep.changed().collect();
-        // Who was silent because its cable went is not omitted by the very sweep that finds that.
+        // A device that was silent because its cable went must not be omitted by the very sweep that finds that.
         if !self.is_interrupted(until_event) && self.may_have_lost_its_cable(&sweep) {
             let now_ns = self.transport.now_ns();
             self.health.try_who_may_do_better(now_ns);
@@ -670,7 +670,7 @@ impl<T: Transport> Manager<T> {
             said.extend(sweep.changed());
         }
         if self.is_interrupted(until_event) {
-            // Nothing is known but that these switches have said something, and were not asked all that it may mean.
+            // All that is known is that these switches reported a change; their ports were not all read.
             let topology = self.topology.as_ref();
             let node = |guid| topology.and_then(|known| known.fabric.by_guid(guid));
             self.changed = changed.into_iter().chain(said.into_iter().filter_map(node)).collect();
@@ -690,7 +690,7 @@ impl<T: Transport> Manager<T> {
         self.breathe().await?;
         let discovered = sweep.finish()?;
         self.breathe().await?;
-        // What fifty thousand ports said takes a while to forget, too.
+        // Freeing the answers of fifty thousand ports takes time, too.
         drop(sweep);
         self.breathe().await?;
         self.found = if settled { Freshness::New } else { Freshness::Stale };
@@ -727,7 +727,7 @@ impl<T: Transport> Manager<T> {
             return false;
         }
         let guid = |node: NodeId| fabric.node(node).guid;
-        // Who is behind such a device alone is not found either, and shows nothing.
+        // A device reachable only through such a device is not found either, and shows nothing.
         let omitted: Vec<NodeId> = fabric.nodes().map(|(id, _)| id).filter(|&id| out.contains(&guid(id))).collect();
         let rest = DirectedPaths::new(&fabric.without_nodes(&omitted), *sm);
         let is_gone = |(near, far): (PortId, PortId)| {

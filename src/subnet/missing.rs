@@ -1,9 +1,10 @@
 //! Devices that do not answer though their links are up: they are looked for again at each such link.
 //!
-//! Whoever is silent in all sweeps counts as gone, and its links are taken down (C.5). They train again to INITIALIZE,
-//! which lets subnet management through and no data, so it can be asked as before. No trap tells when an agent answers
-//! again, and light sweeps ask only switches that are known; so it is asked after ten seconds, and then after pauses
-//! that grow to a minute. Deliberately omitted: taking it in, which is for the sweep that follows.
+//! A device that is silent in all sweeps counts as gone, and its links are taken down (C.5). They train again to
+//! INITIALIZE, in which they carry subnet management but no data, so the device can be asked as before. No trap reports
+//! that an agent answers again, and light sweeps ask only known switches; so the device is asked after ten seconds, and
+//! then after pauses that grow to a minute. Deliberately omitted: bringing it in, which is left to the sweep that
+//! follows.
 
 use super::SubnetError;
 use super::exchange::{Exchange, MadData, MadRequest, RequestBody};
@@ -44,7 +45,7 @@ impl Retrial {
     }
 }
 
-/// A link that is up, and behind which nobody answers as a device must.
+/// A link that is up, and behind which no device answers as it must.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MissingDevice {
     /// The device and its name, if it was ever known.
@@ -72,7 +73,7 @@ impl<T: Transport> Manager<T> {
     /// Records behind which links a sweep had no answer.
     pub(super) fn swept_for_missing(&mut self, sweep: &Sweep) {
         let now_ns = self.transport.now_ns();
-        let mute = sweep.mute_ports();
+        let mute = sweep.unanswered_ports();
         self.missing.retain(|near, missing| {
             // A link that was taken down takes a moment to train.
             let trains = sweep.is_gone(near.0, near.1) && now_ns < missing.last_ns.saturating_add(FIRST_PAUSE_NS);
@@ -107,7 +108,8 @@ impl<T: Transport> Manager<T> {
         self.missing.values().any(|missing| missing.retrial.is_due(now_ns))
     }
 
-    /// Asks those whose time has come, each question once. Returns whether one answers all that it failed at.
+    /// Asks the missing devices that are due, each request once. Returns whether one answers everything that it failed
+    /// at before.
     pub(super) async fn look_for_missing(&mut self) -> Result<bool, SubnetError> {
         let now_ns = self.transport.now_ns();
         let mut asked = Vec::new();
@@ -123,7 +125,7 @@ impl<T: Transport> Manager<T> {
         };
         let ways: Vec<Option<(DirectedPath, DirectedPath)>> = asked.iter().map(near_and_far).collect();
         let mut exchange = Exchange::of_one_round(self.timing);
-        // By its rank: what was asked and what was answered.
+        // By rank: how many requests to the device are still unanswered.
         let mut open = vec![0_usize; asked.len()];
         for (rank, (missing, way)) in asked.iter().zip(&ways).enumerate() {
             let Some((near, far)) = way else { continue };
@@ -154,11 +156,11 @@ impl<T: Transport> Manager<T> {
         let mut is_back = false;
         for (rank, missing) in asked.iter().enumerate().filter(|&(rank, _)| ways[rank].is_some()) {
             if has_no_link[rank] {
-                // It is gone with its link; a trap or a port-change bit tells of the next one.
+                // It is gone with its link; a trap or a port-change bit reports the next one.
                 self.missing.remove(&missing.near);
             } else if open[rank] == 0 {
                 is_back = true;
-                tracing::info!(port = missing.place, "who did not answer behind this link answers again");
+                tracing::info!(port = missing.place, "the device behind this link answers again");
             }
         }
         Ok(is_back)

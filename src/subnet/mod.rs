@@ -49,8 +49,8 @@ use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use async_trait::async_trait;
 use std::sync::Arc;
 
-/// How many requests are made at a time: those of a thousand switches take long to make, and whoever asks the manager
-/// something meanwhile waits.
+/// How many requests are made at a time: building those of a thousand switches takes long, and incoming requests wait
+/// meanwhile.
 pub const REQUESTS_AT_A_TIME: usize = 4096;
 
 /// The order in which the writes of a wave are sent.
@@ -162,8 +162,8 @@ pub enum Glance {
     Unsure,
 }
 
-/// Operations of [`SubnetManager`] that a manager around a [`Manager`], its field `manager`, leaves to that as they
-/// are. What is `async` cannot be among them: `async_trait` does not see it.
+/// Operations of [`SubnetManager`] that a wrapper around a [`Manager`] (its field `manager`) forwards unchanged. What
+/// is `async` cannot be among them: `async_trait` does not see it.
 macro_rules! as_the_manager {
     () => {
         fn now_ns(&self) -> u64 {
@@ -215,14 +215,14 @@ pub trait SubnetManager {
     fn reserve(&mut self, level: Option<ReservedLevel>);
 
     /// Sets what end ports discard from the next write or flush on, where sources are fenced (P3.8): the change says
-    /// it, since its writes need not show it. Of no meaning to who has no fence.
+    /// it, since its writes need not show it. Without a fence it has no effect.
     fn fence_is(&mut self, fence: &Fence);
 
     /// Sweeps the subnet by directed routes. The fabric found has its own indices; the known one is unchanged.
     async fn discover(&mut self) -> Result<Discovered, SubnetError>;
 
-    /// The same, but ends as soon as an event has come, and then finds nothing: whoever has something to look at does
-    /// not wait for devices that are silent.
+    /// The same, but ends as soon as an event has come, and then finds nothing: silent devices do not delay the look at
+    /// what happened.
     async fn discover_until_event(&mut self) -> Result<Option<Discovered>, SubnetError> {
         self.discover().await.map(Some)
     }
@@ -255,8 +255,8 @@ pub trait SubnetManager {
         None
     }
 
-    /// Says what is about to be in force, before a plan's first write: once answers move to another half, whoever asks
-    /// must get paths there (P3.1). Of no meaning to who has no SA.
+    /// Says what is about to be in force, before a plan's first write: once answers move to another half, every query
+    /// must get paths there (P3.1). Without an SA it has no effect.
     fn outlook_is(&mut self, _outlook: Outlook) {}
 
     /// Sets the most switches that a packet passes on a way of the routing in force: a drain by age must outlast it,

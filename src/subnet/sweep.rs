@@ -26,7 +26,7 @@ pub struct Discovered {
     pub sm_port: PortId,
     /// By [`PortId`]: the state of every port; Down for ports that were not asked.
     pub port_states: Vec<PortState>,
-    /// Ports that let data through, and behind which no device has answered: whoever is there may live on, and send.
+    /// Ports that let data through, and behind which no device has answered: it may still be alive, and send.
     pub silent: Vec<PortId>,
     /// Ports of switches that let data through to a device that is left out
     /// ([`Manager::leave_out_ailing`](super::Manager::leave_out_ailing)).
@@ -112,20 +112,20 @@ pub(super) struct Sweep {
     cabled: BTreeMap<FoundPort, FoundPort>,
     questions: Vec<Question>,
     notices: Vec<String>,
-    /// Ports beyond which nobody was asked, since no directed route is as long.
+    /// Ports beyond which no device was asked, since directed routes are not that long.
     too_far: BTreeSet<FoundPort>,
     home: Option<FoundPort>,
-    /// Ports beyond which nobody said who is there.
+    /// Ports beyond which no device answered NodeInfo.
     mute: BTreeSet<FoundPort>,
     /// Devices that are to be omitted, though they answer.
     left_out: BTreeSet<Guid>,
     /// Requests that devices failed at.
     failing: Vec<FailedQuestion>,
-    /// Whether port-change bits are cleared: whoever does not manage the subnet leaves them to whoever does.
+    /// Whether port-change bits are cleared: only the subnet's master clears them.
     clears: bool,
-    /// What nobody answered in the sweep before.
+    /// Requests that went unanswered in the sweep before.
     unanswered_before: BTreeSet<AskedPlace>,
-    /// What nobody has answered in this one.
+    /// Requests unanswered in this sweep.
     unanswered: BTreeSet<AskedPlace>,
     /// Queues used so far: one for each probe; a device keeps that of the probe that found it.
     queues: u32,
@@ -432,7 +432,7 @@ impl Sweep {
 
     /// Ports of switches that have a link, and beyond which a device is omitted because it does not answer all that it
     /// must; with that device and its name, if it said so much.
-    pub(super) fn mute_ports(&self) -> BTreeMap<(Guid, PortNum), Option<(Guid, String)>> {
+    pub(super) fn unanswered_ports(&self) -> BTreeMap<(Guid, PortNum), Option<(Guid, String)>> {
         let place = |at: FoundPort| (self.found[at.node].info.node_guid, at.num);
         let is_used = |at: &FoundPort| is_switch(&self.found[at.node].info) && self.found[at.node].lost.is_none();
         let unmet = self.mute.iter().filter(|at| is_used(at) && !self.cabled.contains_key(*at));
@@ -449,7 +449,7 @@ impl Sweep {
         unmet.chain(omitted).collect()
     }
 
-    /// What nobody answered.
+    /// Requests that went unanswered.
     pub(super) fn unanswered(&self) -> &BTreeSet<AskedPlace> {
         &self.unanswered
     }
@@ -501,7 +501,7 @@ impl Sweep {
         found.filter(|id| matches!(states[id.index()], PortState::Armed | PortState::Active)).collect()
     }
 
-    /// Ports of switches that let data through to somebody who was asked and did not answer.
+    /// Ports of switches that let data through to a device that was asked and did not answer.
     fn silent(&self, fabric: &Fabric, states: &[PortState], nodes: &[Option<NodeId>]) -> Vec<PortId> {
         let far = self.too_far.iter().filter_map(|at| fabric.port_at(nodes[at.node]?, at.num));
         let far: BTreeSet<PortId> = far.collect();

@@ -103,7 +103,7 @@ impl ProofBase {
 
     fn proves(&self, fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Result<bool, Refusal> {
         let own = &self.scope;
-        // Whoever was omitted was forgiven losses that the other tables may not be.
+        // End ports that were omitted were forgiven losses that the other tables are not.
         let alike = own.stranded.is_empty()
             && own.halves == scope.halves
             && own.switches == scope.switches

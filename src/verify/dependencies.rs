@@ -46,7 +46,7 @@ impl<'a> DependencyLayout<'a> {
         self.base.iter().copied().zip(ends).map(|(start, end)| start..end)
     }
 
-    /// Tells every input and output of a switch, with the channels that lead in and out, where both have cables at a
+    /// Reports every input and output of a switch, with the channels that lead in and out, where both have cables at a
     /// stage: in the order of their masks.
     pub fn each_turn(&self, stage: usize, mut emit: impl FnMut(ChannelTurn)) {
         let net = self.net;

@@ -181,7 +181,7 @@ pub const MUTATIONS: &[Mutation] = &[
         let (port, half) = (draft.sm, draft.new);
         wave(draft, Phase::Split).writes.push(Write::ActiveHalf { port, half });
     }),
-    planned("the SA not moved", "who asks hears of the old half", |draft| {
+    planned("the SA not moved", "queries are answered with the old half", |draft| {
         records(draft).writes.retain(|write| !matches!(write, Write::SaHalf { .. }));
     }),
     planned("the SM's address not moved at one port", "its traps go to the old half", |draft| {

@@ -79,7 +79,8 @@ impl<T: Transport> Manager<T> {
     }
 
     /// The same of devices that answer only once the outputs asked about are drained (seed 001, step 4, *implementation
-    /// alternatives*): whoever is silent for `silence_ns` holds packets, or an SMP was lost; both are asked again.
+    /// alternatives*): a device that is silent for `silence_ns` holds packets, or an SMP was lost; it is asked again in
+    /// either case.
     async fn silent_readings(
         &mut self,
         devices: &BTreeMap<NodeId, PortMask>,

@@ -23,7 +23,7 @@ impl<T: Transport> Manager<T> {
     ) -> Result<Drained, SubnetError> {
         // Reports of an earlier drain may have arrived: they belong to no round of this one.
         self.token_reports.clear();
-        self.tell_arcs(graph).await?;
+        self.write_arcs(graph).await?;
         let mut judge = TokenJudge::new(ticket, lanes, graph.leaves());
         // A leaf without its cable never reports; packets on their way there are gone too (P4.3).
         for &leaf in graph.leaves().iter().filter(|&&leaf| !self.is_linked(leaf)) {
@@ -43,7 +43,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Writes every block of every switch, even those without arcs: an earlier change may have left some.
-    async fn tell_arcs(&mut self, graph: &DrainGraph) -> Result<(), SubnetError> {
+    async fn write_arcs(&mut self, graph: &DrainGraph) -> Result<(), SubnetError> {
         let mut requests = Vec::new();
         for switch in self.live_switches()? {
             let fabric = &self.topology("draining")?.fabric;

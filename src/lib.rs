@@ -9,6 +9,7 @@ pub mod drain;
 pub mod driver;
 pub mod fabric;
 mod files;
+pub mod frontend;
 pub mod ids;
 pub mod intervals;
 pub mod journal;

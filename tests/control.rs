@@ -3,13 +3,13 @@
 
 use crate::support::schema::assert_keeps;
 use reconfig::driver::PhaseRecord;
-use reconfig::ids::{Guid, Half, Lid};
-use reconfig::sm::control::{
+use reconfig::frontend::control::{
     Answers, ChangeDone, ChangeOrder, ChangeOutcome, ClientError, Control, ControlClient, ControlError, ControlEvent,
     ControlOrder, ControlRequest, EventKind, Fault, MOST_CONNECTIONS, Reply, Status, SweepStatus,
 };
-use reconfig::sm::metrics::{Metrics, MetricsError, MetricsServer};
-use reconfig::sm::web::{PageFiles, PageParts, WebServer};
+use reconfig::frontend::metrics::{Metrics, MetricsError, MetricsServer};
+use reconfig::frontend::web::{PageFiles, PageParts, WebServer};
+use reconfig::ids::{Guid, Half, Lid};
 use reconfig::sm::{Degraded, SubnetElement};
 use reconfig::subnet::SmpCounts;
 use std::os::unix::fs::PermissionsExt;

@@ -13,7 +13,7 @@ use crate::support::tools::all_there;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::{Format, read, write};
 use reconfig::fabric::generate::{Options, generate};
-use reconfig::sm::control::{ChangeDone, ChangeOutcome, Status};
+use reconfig::frontend::control::{ChangeDone, ChangeOutcome, Status};
 use reconfig_measuring::process::programs::missing;
 use reconfig_measuring::process::working_folder::working_folder;
 use std::io::{BufRead, BufReader, Write};

@@ -1,6 +1,6 @@
 #![no_main]
 
-use reconfig::sm::control::ControlOrder;
+use reconfig::frontend::control::ControlOrder;
 
 // Whatever comes on the control socket: an order or none. An order that is written is read as the same.
 reconfig_fuzz::libfuzzer_sys::fuzz_target!(|data: &[u8]| {

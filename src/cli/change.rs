@@ -5,8 +5,8 @@ use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use crate::report;
 use anyhow::anyhow;
+use reconfig::frontend::control::{ChangeDone, ChangeOrder, ChangeOutcome, ControlClient, ControlOrder, Reply};
 use reconfig::sm::SubnetElement;
-use reconfig::sm::control::{ChangeDone, ChangeOrder, ChangeOutcome, ControlClient, ControlOrder, Reply};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

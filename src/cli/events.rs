@@ -5,7 +5,7 @@ use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use crate::report;
 use anyhow::Context;
-use reconfig::sm::control::ControlEvent;
+use reconfig::frontend::control::ControlEvent;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -2,7 +2,7 @@
 
 use super::outcome::Failure;
 use anyhow::anyhow;
-use reconfig::sm::control::{ControlClient, ControlEvent, ControlOrder, DEFAULT_SOCKET, Fault, Reply};
+use reconfig::frontend::control::{ControlClient, ControlEvent, ControlOrder, DEFAULT_SOCKET, Fault, Reply};
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -87,8 +87,8 @@ mod tests {
     use crate::report;
     use reconfig::audit::AuditReport;
     use reconfig::fabric::subnets::summary::SubnetsSummary;
+    use reconfig::frontend::control::{ChangeDone, ControlEvent, Status};
     use reconfig::serve::ServeStatus;
-    use reconfig::sm::control::{ChangeDone, ControlEvent, Status};
     use schemars::JsonSchema;
     use schemars::generate::SchemaSettings;
     use std::path::Path;

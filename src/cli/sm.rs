@@ -9,21 +9,20 @@ use super::{Common, choice, output};
 use crate::report::{LivePage, live_files};
 use anyhow::anyhow;
 use reconfig::change;
+use reconfig::frontend::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
+use reconfig::frontend::metrics::{Metrics, MetricsServer};
+use reconfig::frontend::web::{PageParts, WebServer};
+use reconfig::frontend::{Frontend, LiveState, StaticStatus, lid_file, prefix_file, systemd};
 use reconfig::ids::{Guid, Lmc};
 use reconfig::journal::{Journal, JournalError};
 use reconfig::lid::{self, Guid2Lid};
 use reconfig::plan::Policy;
 use reconfig::routing::{Engine, Parameters};
 use reconfig::sa::Remote;
-use reconfig::sm::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
 use reconfig::sm::election::{ElectionRules, Rank};
-use reconfig::sm::frontend::{Frontend, StaticStatus};
-use reconfig::sm::metrics::{Metrics, MetricsServer};
 use reconfig::sm::pace::SweepPolicy;
-use reconfig::sm::web::{PageParts, WebServer};
 use reconfig::sm::{
-    AgeLimits, Config, Context, Happening, LiveState, Mailbox, ManagerOrder, Planning, RunUntil, SharedMailbox,
-    Takeover, lid_file, prefix_file, systemd,
+    AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Planning, RunUntil, SharedMailbox, Takeover,
 };
 use reconfig::subnet::{DeviceProfile, DeviceSettings, Manager, SubnetManager as _, Timing};
 use reconfig::transport::AnyTransport;

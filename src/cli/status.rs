@@ -4,7 +4,7 @@ use super::manager::{Socket, ask, unexpected};
 use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use crate::report;
-use reconfig::sm::control::{ControlOrder, Reply};
+use reconfig::frontend::control::{ControlOrder, Reply};
 use std::time::Duration;
 
 /// A manager answers between two of its steps; the longest is a sweep of a large subnet.

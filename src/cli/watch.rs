@@ -11,7 +11,9 @@ use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
-use reconfig::sm::control::{ChangeStanding, ControlClient, ControlEvent, ControlOrder, EventKind, Reply, Status};
+use reconfig::frontend::control::{
+    ChangeStanding, ControlClient, ControlEvent, ControlOrder, EventKind, Reply, Status,
+};
 use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, channel};

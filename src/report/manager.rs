@@ -4,12 +4,12 @@ use super::devices::profile;
 use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
 use reconfig::driver::ForeseenCount;
-use reconfig::machine::ChangeProgress;
-use reconfig::plan::LanePartition;
-use reconfig::sm::control::{
+use reconfig::frontend::control::{
     ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, NamedNode, OwnPort, PolicyStatus, Status,
     SweepStatus,
 };
+use reconfig::machine::ChangeProgress;
+use reconfig::plan::LanePartition;
 
 /// Who a running manager is.
 pub fn manager_line(status: &Status) -> String {

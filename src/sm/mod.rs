@@ -5,14 +5,12 @@
 //! proved change after another; if another manager has precedence, it stands by. It is one future that touches nothing
 //! but the transport: reports and orders pass through the [`Mailbox`]. Three pure functions decide: [`lifecycle`] the
 //! next step, [`election`] the master, [`pace`] the rate of sweeps. Deliberately omitted: sockets, files and signals
-//! (the program's part), multicast groups, partitions other than the default one.
+//! ([`frontend`](crate::frontend) and the program have them), multicast groups, partitions other than the default one.
 
 mod aside;
-mod bounded;
 mod bring_up;
 mod config;
 mod context;
-pub mod control;
 mod degraded;
 mod directory;
 mod drift;
@@ -21,13 +19,10 @@ mod element;
 mod error;
 mod fair;
 mod fallback;
-pub mod frontend;
 mod installed;
 mod keys;
-pub mod lid_file;
 pub mod lifecycle;
 mod mailbox;
-pub mod metrics;
 mod mirroring;
 mod misfits;
 mod moving;
@@ -36,16 +31,13 @@ pub mod pace;
 mod peers;
 mod pending;
 mod planning;
-pub mod prefix_file;
 pub mod rescue;
 mod responder;
 mod service;
 mod set_up;
 mod settings;
-pub mod systemd;
 mod upkeep;
 mod watched;
-pub mod web;
 
 pub use bring_up::SubnetArrival;
 pub use config::{AgeLimits, Config, Takeover};
@@ -53,7 +45,6 @@ pub use context::{AssignLids, Context, KeepLids};
 pub use degraded::Degraded;
 pub use element::{FoundElement, SubnetElement};
 pub use error::SmError;
-pub use frontend::LiveState;
 pub use mailbox::{Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, SharedMailbox, SubnetView};
 pub use planning::Planning;
 pub use responder::{Responder, SharedResponder};

@@ -10,7 +10,6 @@ use super::election::{
 };
 use super::lifecycle::Mandate;
 use super::mailbox::{Happening, SharedMailbox};
-use super::prefix_file;
 use crate::ids::{Half, Sl};
 use crate::sa::rmpp::RmppPace;
 use crate::sa::{Directory, Sa, SaLimits};
@@ -117,7 +116,7 @@ impl Responder {
         let absent = directory.absent_routers();
         let known = self.sa.directory().is_some_and(|before| before.absent_routers() == absent);
         if !known {
-            absent.iter().for_each(|&guid| tracing::warn!("{}", prefix_file::absent(guid)));
+            absent.iter().for_each(|&guid| tracing::warn!("{}", absent_router(guid)));
         }
         self.sa.set_directory(Arc::new(directory));
     }
@@ -197,6 +196,14 @@ impl Responder {
             _ => None,
         }
     }
+}
+
+/// The warning about a router that prefix routes name and the subnet does not have.
+fn absent_router(guid: Guid) -> String {
+    format!(
+        "prefix routes name router port {guid}, which no router of this subnet has: its prefixes have no paths; name the port GUID of \
+         a router's port in this subnet"
+    )
 }
 
 /// Another manager's SMInfo as a peer; none if its state is not one of the specification.

@@ -7,9 +7,9 @@ use super::picture::Picture;
 use super::subnet::Subnet;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::format::read;
+use reconfig::frontend::lid_file::{load, save};
 use reconfig::ids::{Guid, Lid, Lmc};
 use reconfig::lid::{Guid2Lid, assign_stable};
-use reconfig::sm::lid_file::{load, save};
 use std::collections::BTreeMap;
 use std::time::Duration;
 

@@ -9,10 +9,10 @@
 use reconfig::change::engine_named;
 use reconfig::fabric::Fabric;
 use reconfig::fabric::generate::{Options, Topology, generate};
+use reconfig::frontend::control::ChannelStatus;
 use reconfig::ids::Guid;
 use reconfig::routing::{Engine, Parameters};
 use reconfig::sim::{Halt, Sim, SimConfig, SimTransport};
-use reconfig::sm::control::ChannelStatus;
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::{self, AgeLimits, Config, Context, Happening, Mailbox, Planning, RunUntil, SharedMailbox, SmError};
 use reconfig::subnet::{Manager, SourceControl, Timing};

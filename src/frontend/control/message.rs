@@ -5,14 +5,13 @@
 //! are nanoseconds of the manager's clock, which starts with the manager. Nodes and ports go by the names that people
 //! use.
 
-use super::super::degraded::Degraded;
-use super::super::element::SubnetElement;
 use crate::change::served;
 use crate::driver::{ChangeRecord, ForeseenCount, PhaseRecord, Running};
 use crate::fabric::{Fabric, NodeId, NodeKind};
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::{ChangeProgress, Outcome, UNFINISHABLE};
 use crate::plan::{LanePartition, Plan};
+use crate::sm::{Degraded, SubnetElement};
 use crate::subnet::{DeviceProfile, SmpCounts};
 use crate::tables::ChannelUse;
 use serde::{Deserialize, Serialize};

@@ -1,28 +1,35 @@
 //! The manager's interface to the outside: answers the control socket, feeds its listeners and the metrics, and
 //! notifies the service's supervisor.
 //!
-//! [`Frontend::look`] takes events from the [`Mailbox`](super::Mailbox), passes them on, and answers requests that have
+//! [`Frontend::look`] takes events from the [`Mailbox`](crate::sm::Mailbox), passes them on, and answers requests that have
 //! arrived; it never waits. [`Frontend::attend`] repeats that for ever, beside the manager's own future and on the same
 //! thread. Its own state is what it has seen pass: counts, the last change, and for each pending order the place to
 //! answer.
 
-use super::bring_up::SubnetArrival;
-use super::control::{
+mod bounded;
+pub mod control;
+pub mod lid_file;
+pub mod metrics;
+pub mod prefix_file;
+pub mod systemd;
+pub mod web;
+
+use self::control::{
     Answers, ChangeDone, ChangeOutcome, ChangeStanding, ChannelStatus, ControlEvent, ControlOrder, ControlRequest,
     EventKind, FabricStatus, Fault, LidStatus, NamedNode, OwnPort, PolicyStatus, Reply, STATUS_SCHEMA, SmpStatus,
     Status, SweepStatus,
 };
-use super::element::SubnetElement;
-use super::lifecycle::LifecycleState;
-use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SharedMailbox, SubnetView};
-use super::metrics::Metrics;
-use super::responder::SharedResponder;
-use super::systemd;
+use self::metrics::Metrics;
 use crate::change;
 use crate::driver::{ChangeRecord, Running};
 use crate::fabric::Fabric;
 use crate::ids::{Half, Lid};
 use crate::machine::{ChangeProgress, Declined, Outcome};
+use crate::sm::lifecycle::LifecycleState;
+use crate::sm::{
+    Happening, ManagerOrder, OrderAnswer, OrderId, SharedMailbox, SharedResponder, SubnetArrival, SubnetElement,
+    SubnetView,
+};
 use crate::subnet::SubnetEvent;
 use crate::tables::RoutedBy;
 use crate::wire::sa::SaAttributeId;
@@ -637,11 +644,11 @@ fn lids(fabric: &Fabric) -> LidStatus {
 
 #[cfg(test)]
 mod tests {
-    use super::super::control::ChangeOrder;
-    use super::super::lifecycle::{RetiredHalf, Unfinished};
-    use super::super::mailbox::Mailbox;
+    use super::control::ChangeOrder;
     use super::*;
     use crate::ids::{Guid, PortNum};
+    use crate::sm::Mailbox;
+    use crate::sm::lifecycle::{RetiredHalf, Unfinished};
     use crate::subnet::DeviceProfile;
     use tokio_test::task::spawn;
 

@@ -36,14 +36,6 @@ pub fn load(path: &Path) -> Result<PrefixRoutes, PrefixFileError> {
     PrefixRoutes::read(&bytes, &path.display().to_string()).map_err(PrefixFileError::Format)
 }
 
-/// The warning about a router that prefix routes name and the subnet does not have.
-pub(super) fn absent(guid: Guid) -> String {
-    format!(
-        "prefix routes name router port {guid}, which no router of this subnet has: its prefixes have no paths; name the port GUID of \
-         a router's port in this subnet"
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

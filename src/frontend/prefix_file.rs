@@ -3,7 +3,6 @@
 
 use crate::fabric::format::ReadError;
 use crate::files::read_at_most;
-use crate::ids::Guid;
 use crate::sa::PrefixRoutes;
 use std::io;
 use std::path::{Path, PathBuf};

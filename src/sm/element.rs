@@ -26,7 +26,7 @@ impl SubnetElement {
     ///
     /// # Errors
     /// A sentence for the user: the fabric has no such element, or several.
-    pub(super) fn find(&self, fabric: &Fabric) -> Result<FoundElement, String> {
+    pub fn find(&self, fabric: &Fabric) -> Result<FoundElement, String> {
         match self {
             SubnetElement::Switch(name) => {
                 let node = node_named(fabric, name)?;

@@ -10,7 +10,7 @@ use super::election::{
 };
 use super::lifecycle::Mandate;
 use super::mailbox::{Happening, SharedMailbox};
-use crate::ids::{Half, Sl};
+use crate::ids::{Guid, Half, Sl};
 use crate::sa::rmpp::RmppPace;
 use crate::sa::{Directory, Sa, SaLimits};
 use crate::subnet::Respond;
@@ -80,7 +80,7 @@ impl Responder {
     }
 
     /// What is wrong with another manager, as long as that lasts.
-    pub(super) fn trouble(&self) -> Option<News> {
+    pub fn trouble(&self) -> Option<News> {
         match (&self.election, self.election.other()) {
             (ElectionState::Waiting(_), Some(rival)) => Some(News::Rival(rival)),
             (ElectionState::HandingOver(_), Some(other)) => Some(News::Asked(other)),

@@ -58,7 +58,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let order = arguments.order()?;
     // A drain may take long: an interrupt ends only the wait, and the change continues.
-    let mut client = arguments.socket.connect(None)?;
+    let mut client = arguments.socket.connect_for_long()?;
     match asked(&mut client, &order, common)? {
         Reply::Changed(done) => finished(&done, common),
         Reply::Done { text } => {

@@ -14,10 +14,23 @@ pub(super) struct Socket {
     socket: PathBuf,
 }
 
+/// How long an answer may take. A manager that plans or sweeps answers within a second: its thread is never taken for
+/// long.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 impl Socket {
-    /// Connects. With `patience`, an answer that takes longer is an error.
-    pub(super) fn connect(&self, patience: Option<Duration>) -> Result<ControlClient, Failure> {
-        ControlClient::connect(&self.socket, patience).map_err(Failure::undone)
+    /// Connects, for requests that are answered at once.
+    pub(super) fn connect(&self) -> Result<ControlClient, Failure> {
+        ControlClient::connect(&self.socket, Some(PATIENCE)).map_err(Failure::undone)
+    }
+
+    /// Connects, for requests that are answered when what they ask for has happened. Whether the manager answers at all
+    /// is found out first.
+    pub(super) fn connect_for_long(&self) -> Result<ControlClient, Failure> {
+        let mut client = self.connect()?;
+        ask(&mut client, &ControlOrder::Status, |_| {})?;
+        client.wait_for(None).map_err(Failure::undone)?;
+        Ok(client)
     }
 }
 

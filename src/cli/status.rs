@@ -5,10 +5,6 @@ use super::outcome::{Answer, Failure};
 use super::{Common, output};
 use crate::report;
 use reconfig::frontend::control::{ControlOrder, Reply};
-use std::time::Duration;
-
-/// A manager answers between two of its steps; the longest is a sweep of a large subnet.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -31,7 +27,8 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let mut client = arguments.socket.connect(Some(PATIENCE))?;
+    let socket = &arguments.socket;
+    let mut client = if arguments.sweep { socket.connect_for_long()? } else { socket.connect()? };
     if let Some(filter) = &arguments.log {
         ask(&mut client, &ControlOrder::LogLevel { filter: filter.clone() }, |_| {})?;
     }

@@ -19,8 +19,6 @@ use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// A manager answers between two of its steps; the longest is a sweep of a large subnet.
-const PATIENCE: Duration = Duration::from_secs(120);
 /// The most events that are kept.
 const KEPT: usize = 500;
 
@@ -64,8 +62,8 @@ struct Source {
 
 impl Source {
     fn open(socket: &Socket) -> Result<Source, Failure> {
-        let client = socket.connect(Some(PATIENCE))?;
-        let mut listener = socket.connect(None)?;
+        let client = socket.connect()?;
+        let mut listener = socket.connect_for_long()?;
         let (heard, events) = channel();
         // It ends with the manager or with the process: it waits for the next event.
         std::thread::spawn(move || listener.listen(|event| heard.send(event).is_ok()));
@@ -267,7 +265,7 @@ impl Watched {
     /// The first sentence.
     fn verdict(&self, state: &str, changes: bool) -> String {
         if self.gone {
-            return "The manager has ended. This is the last that was seen of it; the next one is waited for."
+            return "The manager has ended, or is stopped. This is the last that was seen of it; the next one is waited for."
                 .to_string();
         }
         let beside = report::change_beside(&self.status, self.begun.as_deref());
@@ -504,7 +502,10 @@ mod tests {
         seen.is_gone();
         seen.is_gone();
         let gone = screen(&mut seen);
-        assert!(gone.contains(" GONE   The manager has ended.") && !gone.contains("draining →"), "{gone}");
+        assert!(
+            gone.contains(" GONE   The manager has ended, or is stopped.") && !gone.contains("draining →"),
+            "{gone}"
+        );
         assert_eq!(gone.matches("the manager is gone").count(), 1, "{gone}");
         seen.sees(status);
         let back = screen(&mut seen);

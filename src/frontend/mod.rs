@@ -23,7 +23,7 @@ use self::metrics::Metrics;
 use crate::change;
 use crate::driver::{ChangeRecord, Running};
 use crate::fabric::Fabric;
-use crate::ids::{Half, Lid};
+use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::{ChangeProgress, Declined, Outcome};
 use crate::sm::lifecycle::LifecycleState;
 use crate::sm::{
@@ -350,17 +350,18 @@ impl Frontend {
     }
 
     fn noticed(&mut self, event: SubnetEvent) -> EventKind {
+        // What was there when it happened may be gone from the fabric that is known now.
         let running = self.running();
-        let alive = running.as_ref().map(|running| &running.alive);
-        let node = |id| alive.map_or_else(String::new, |fabric| fabric.describe_node(id));
+        let found = |guid: Guid| running.as_ref().and_then(|at| Some((&at.alive, at.alive.by_guid(guid)?)));
+        let node = |guid: Guid| found(guid).map_or_else(|| guid.to_string(), |(of, node)| of.describe_node(node));
+        let port = |(guid, num): (Guid, PortNum)| {
+            let port = found(guid).and_then(|(of, node)| Some(of.describe_port(of.port_at(node, num)?)));
+            port.unwrap_or_else(|| format!("{guid}[{num}]"))
+        };
         let (number, lid, name) = match event {
             SubnetEvent::LinksChanged { lid, switch } => (128, lid, switch.map(node)),
-            SubnetEvent::EndPortChanged { lid, port } => {
-                (144, lid, port.zip(alive).map(|(port, fabric)| fabric.describe_port(port)))
-            }
-            SubnetEvent::PortsChanged { switch } => {
-                return EventKind::Noticed { node: node(switch), silent: false };
-            }
+            SubnetEvent::EndPortChanged { lid, port: changed } => (144, lid, changed.map(port)),
+            SubnetEvent::PortsChanged { switch } => return EventKind::Noticed { node: node(switch), silent: false },
             SubnetEvent::Silent { switch } => return EventKind::Noticed { node: node(switch), silent: true },
         };
         *self.history.traps.entry(number.to_string()).or_default() += 1;
@@ -646,7 +647,6 @@ fn lids(fabric: &Fabric) -> LidStatus {
 mod tests {
     use super::control::ChangeOrder;
     use super::*;
-    use crate::ids::{Guid, PortNum};
     use crate::sm::Mailbox;
     use crate::sm::lifecycle::{RetiredHalf, Unfinished};
     use crate::subnet::DeviceProfile;

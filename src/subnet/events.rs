@@ -6,7 +6,7 @@
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
 use super::manager::{Failed, Manager, settled};
 use super::{SubnetError, SubnetEvent};
-use crate::fabric::NodeId;
+use crate::fabric::{Fabric, NodeId, Port, PortId};
 use crate::ids::Lid;
 use crate::transport::{Datagram, Transport};
 use crate::wire::{AttributeId, Method, Notice, SMP_DATA_SIZE, Smp, SwitchInfo, Trap, capability};
@@ -35,14 +35,18 @@ impl<T: Transport> Manager<T> {
         let owner = |lid| fabric.and_then(|fabric| fabric.lid_owner(lid));
         match notice.trap() {
             Trap::LinkStateChanged { lid } => {
-                let switch = owner(lid).zip(fabric).map(|(port, fabric)| fabric.port(port).node);
+                let switch = owner(lid).zip(fabric).map(|(port, fabric)| fabric.node(fabric.port(port).node).guid);
                 self.events.push_back(SubnetEvent::LinksChanged { lid, switch });
             }
             Trap::EndPortChanged { lid, capability_mask } => {
                 if capability_mask & capability::IS_SM != 0 && self.callers.len() < MOST_CALLERS {
                     self.callers.insert(datagram.lid);
                 }
-                let port = owner(lid);
+                let named = |(port, fabric): (PortId, &Fabric)| {
+                    let Port { node, num, .. } = *fabric.port(port);
+                    (fabric.node(node).guid, num)
+                };
+                let port = owner(lid).zip(fabric).map(named);
                 self.events.push_back(SubnetEvent::EndPortChanged { lid, port });
             }
             Trap::GidInService { .. } | Trap::GidOutOfService { .. } | Trap::Other(_) | Trap::Vendor => {
@@ -127,8 +131,7 @@ impl<T: Transport> Manager<T> {
         }
         // A bit that stays set says nothing new; traps of such a switch, and the ends of its cables, still do.
         let stuck: BTreeSet<NodeId> = topology.fabric.switches().filter(|&switch| self.keeps_its_bit(switch)).collect();
-        let is_news =
-            |event: &SubnetEvent| !matches!(event, SubnetEvent::PortsChanged { switch } if stuck.contains(switch));
+        let is_news = |seen: &SeenSwitch| seen.is_silent || !stuck.contains(&seen.switch);
         let mut seen = Vec::new();
         let mut uncleared = Vec::new();
         // A bit or a trap ends this at once: further questions may wait for a switch that died, and for as long as all
@@ -145,18 +148,27 @@ impl<T: Transport> Manager<T> {
             self.request_went(switch, AttributeId::SwitchInfo, Method::Set, Err(failed));
         }
         // Even if it failed halfway: these bits are cleared.
-        self.changed.extend(seen.iter().filter_map(|event| match *event {
-            SubnetEvent::PortsChanged { switch } => Some(switch),
-            _ => None,
-        }));
-        self.events.extend(seen);
+        self.changed.extend(seen.iter().filter(|seen| !seen.is_silent).map(|seen| seen.switch));
+        let fabric = &self.topology("reading port-change bits")?.fabric;
+        let event = |seen: &SeenSwitch| match (fabric.node(seen.switch).guid, seen.is_silent) {
+            (switch, true) => SubnetEvent::Silent { switch },
+            (switch, false) => SubnetEvent::PortsChanged { switch },
+        };
+        let events: Vec<SubnetEvent> = seen.iter().map(event).collect();
+        self.events.extend(events);
         ran
     }
 }
 
-/// The event in one answer of the light sweep; a set bit is cleared, and switches that do not let it are added to
-/// `uncleared`.
-fn changed(exchange: &mut Exchange, done: Completed, uncleared: &mut Vec<Failed>) -> Option<SubnetEvent> {
+/// A switch that says that a port of it has changed, or says nothing.
+struct SeenSwitch {
+    switch: NodeId,
+    is_silent: bool,
+}
+
+/// What one answer of the light sweep shows, if anything; a set bit is cleared, and switches that do not let it are
+/// added to `uncleared`.
+fn changed(exchange: &mut Exchange, done: Completed, uncleared: &mut Vec<Failed>) -> Option<SeenSwitch> {
     let switch = NodeId(done.request.device);
     let (request, answer) = match settled(done) {
         Ok(settled) => settled,
@@ -164,7 +176,7 @@ fn changed(exchange: &mut Exchange, done: Completed, uncleared: &mut Vec<Failed>
             uncleared.push(failed);
             return None;
         }
-        Err(_) => return Some(SubnetEvent::Silent { switch }),
+        Err(_) => return Some(SeenSwitch { switch, is_silent: true }),
     };
     let MadAnswer { data: MadData::Smp(_, data), .. } = answer else { return None };
     let info = SwitchInfo::decode(&data);
@@ -176,5 +188,5 @@ fn changed(exchange: &mut Exchange, done: Completed, uncleared: &mut Vec<Failed>
         // Cleared before the sweep that follows: a later change sets the bit again.
         exchange.submit(MadRequest { method: Method::Set, body, ..request });
     }
-    Some(SubnetEvent::PortsChanged { switch })
+    Some(SeenSwitch { switch, is_silent: false })
 }

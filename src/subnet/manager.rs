@@ -566,6 +566,10 @@ impl<T: Transport> SubnetManager for Manager<T> {
         if !out.is_empty() && self.topology.as_ref().is_some_and(|known| has_lost_cable(&known.fabric, fabric, &out)) {
             self.health.try_who_may_do_better(self.transport.now_ns());
         }
+        if let Some(known) = &self.topology {
+            let there = |node: NodeId| fabric.by_guid(known.fabric.node(node).guid);
+            self.changed = self.changed.iter().filter_map(|&node| there(node)).collect();
+        }
         self.topology = Some(KnownTopology { fabric: fabric.clone(), paths, sm: sm_port });
         if self.found == Freshness::New {
             self.found = Freshness::Known;

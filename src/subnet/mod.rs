@@ -43,8 +43,8 @@ pub use sweep::Discovered;
 pub use timing::Timing;
 
 use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
-use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, ReservedLevel, VlSet};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Guid, Half, Lid, PortNum, ReservedLevel, VlSet};
 use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -78,7 +78,8 @@ pub struct Applied {
     pub not_held: Vec<PortId>,
 }
 
-/// An event in the subnet.
+/// An event in the subnet. Devices go by their GUIDs: indices are of one fabric, and an event may be handled when that
+/// has been replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SubnetEvent {
     /// Trap 128: the state of a link changed at a switch.
@@ -86,24 +87,24 @@ pub enum SubnetEvent {
         /// The sender's LID.
         lid: Lid,
         /// The switch, if its LID is known.
-        switch: Option<NodeId>,
+        switch: Option<Guid>,
     },
     /// Trap 144: an end port changed.
     EndPortChanged {
         /// The sender's LID.
         lid: Lid,
         /// The port, if its LID is known.
-        port: Option<PortId>,
+        port: Option<(Guid, PortNum)>,
     },
     /// The light sweep found the port-change bit of a switch set.
     PortsChanged {
         /// The switch.
-        switch: NodeId,
+        switch: Guid,
     },
     /// A switch did not answer the light sweep.
     Silent {
         /// The switch.
-        switch: NodeId,
+        switch: Guid,
     },
 }
 

@@ -11,7 +11,7 @@ use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, FabricBuilder, NodeId, NodeKind, PortId};
 use reconfig::ids::{Guid, Lmc, PortNum};
 use reconfig::lid;
-use reconfig::subnet::{Glance, Manager, SubnetManager, Timing};
+use reconfig::subnet::{Glance, Manager, SubnetEvent, SubnetManager, Timing};
 use reconfig::transport::{Datagram, Transport, TransportError};
 use reconfig::wire::PortState;
 
@@ -383,4 +383,18 @@ fn a_glance_takes_an_smp_for_each_switch_and_one_for_each_port_of_those_that_cha
     assert!(8 * cost < swept, "{cost} SMPs, and {swept} for a sweep");
     println!("{switches} switches: a sweep {swept} SMPs, a glance {switches}, after the loss of a switch {cost}");
     assert_eq!(portrait(&found), sweep(&mut manager));
+}
+
+/// A manager that stood still learns of a smaller fabric while what switches said before waits to be handled.
+#[test]
+fn what_a_switch_said_is_asked_of_no_other_in_a_smaller_fabric() {
+    let (mut manager, fabric) = swept(5, 6, Timing { light_sweep_ns: Some(100 * MS), ..calm() });
+    let last = fabric.switches().last().expect("six switches");
+    manager.transport_mut().devices[last.index()].port_state_change = true;
+    let said = now(manager.next_event(150 * MS)).expect("the port is there");
+    assert_eq!(said, Some(SubnetEvent::PortsChanged { switch: fabric.node(last).guid }));
+    let (smaller, sm_port) = fabrics::random(5, 2);
+    assert!(smaller.node_count() <= last.index(), "it has no such index");
+    manager.set_topology(&smaller, sm_port);
+    now(manager.glance()).expect("no switch is asked that the fabric does not have");
 }

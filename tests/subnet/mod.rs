@@ -328,7 +328,8 @@ fn a_trap_is_repressed_as_often_as_it_comes_and_told_once() {
     while let Some(event) = now(manager.next_event(20 * MS)).expect("the port is there") {
         events.push(event);
     }
-    let changed = SubnetEvent::LinksChanged { lid, switch: Some(switch) };
+    let changed = SubnetEvent::LinksChanged { lid, switch: Some(fabric.node(switch).guid) };
+    let host = (fabric.node(fabric.port(host).node).guid, fabric.port(host).num);
     let host = SubnetEvent::EndPortChanged { lid: host_lid, port: Some(host) };
     assert_eq!(events, [changed, changed, host]);
     assert_eq!(manager.transport().repressed, [40, 40, 40, 41, 7]);
@@ -338,11 +339,11 @@ fn a_trap_is_repressed_as_often_as_it_comes_and_told_once() {
 #[test]
 fn the_light_sweep_sees_what_no_trap_told() {
     let timing = Timing { light_sweep_ns: Some(100 * MS), ..calm() };
-    let (mut manager, _) = manager(5, 4, timing, Faults::default());
+    let (mut manager, fabric) = manager(5, 4, timing, Faults::default());
     manager.transport_mut().devices[2].port_state_change = true;
     manager.transport_mut().silent.insert(NodeId(3));
     let changed = now(manager.next_event(150 * MS)).expect("the port is there");
-    assert_eq!(changed, Some(SubnetEvent::PortsChanged { switch: NodeId(2) }));
+    assert_eq!(changed, Some(SubnetEvent::PortsChanged { switch: fabric.node(NodeId(2)).guid }));
     assert!(!manager.transport().devices[2].port_state_change);
     // Not after all tries at the switch that is silent: a bit has told enough.
     assert!(manager.now_ns() < 110 * MS, "at {} ns", manager.now_ns());
@@ -350,7 +351,7 @@ fn the_light_sweep_sees_what_no_trap_told() {
     assert!(manager.take_light_sweep().is_some_and(|took_ns| took_ns < 10 * MS));
     // Of a switch whose neighbours report nothing, only its silence tells.
     let silent = now(manager.next_event(250 * MS)).expect("the port is there");
-    assert_eq!(silent, Some(SubnetEvent::Silent { switch: NodeId(3) }));
+    assert_eq!(silent, Some(SubnetEvent::Silent { switch: fabric.node(NodeId(3)).guid }));
     assert!(manager.now_ns() > 3_000 * MS, "after three repetitions");
     assert!(manager.take_light_sweep().is_some_and(|took_ns| took_ns > 2_000 * MS));
 }

@@ -31,6 +31,14 @@ pub enum ClientError {
         /// The system's error.
         error: io::Error,
     },
+    /// It accepts connections, and does not answer.
+    #[error("the manager at {} has not answered for {} s: it is stopped, or its host is overloaded", path.display(), patience.as_secs())]
+    Silent {
+        /// The socket.
+        path: PathBuf,
+        /// How long the answer was waited for.
+        patience: Duration,
+    },
     /// The reply cannot be parsed.
     #[error("the manager at {} answered `{line}`: {error}; are manager and command of the same version?", path.display())]
     Unreadable {
@@ -54,6 +62,7 @@ pub enum ClientError {
 pub struct ControlClient {
     path: PathBuf,
     reader: BufReader<UnixStream>,
+    patience: Option<Duration>,
 }
 
 impl ControlClient {
@@ -70,10 +79,19 @@ impl ControlClient {
             }
             Err(error) => return Err(ClientError::Nobody { path, error }),
         };
-        match stream.set_read_timeout(patience) {
-            Ok(()) => Ok(ControlClient { path, reader: BufReader::new(stream) }),
-            Err(error) => Err(ClientError::Broken { path, error }),
-        }
+        let mut client = ControlClient { path, reader: BufReader::new(stream), patience: None };
+        client.wait_for(patience)?;
+        Ok(client)
+    }
+
+    /// From now on an answer that takes longer than `patience` is an error; without it none is.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub fn wait_for(&mut self, patience: Option<Duration>) -> Result<(), ClientError> {
+        self.patience = patience;
+        let set = self.reader.get_ref().set_read_timeout(patience);
+        set.map_err(|error| ClientError::Broken { path: self.path.clone(), error })
     }
 
     /// Sends an order and waits for its answer; `on_event` is called for each event until then.
@@ -124,7 +142,12 @@ impl ControlClient {
                     Err(ClientError::Unreadable { path: self.path.clone(), line: line.trim().to_string(), error })
                 }
             },
-            Err(error) => Err(ClientError::Broken { path: self.path.clone(), error }),
+            Err(error) => Err(match (error.kind(), self.patience) {
+                (io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut, Some(patience)) => {
+                    ClientError::Silent { path: self.path.clone(), patience }
+                }
+                _ => ClientError::Broken { path: self.path.clone(), error },
+            }),
         }
     }
 }

@@ -6,8 +6,9 @@
 //! a pause, which doubles each time that it fails anew.
 
 use super::manager::{Failed, KnownTopology, Manager};
-use super::missing::Retrial;
+use super::missing::LONGEST_PAUSE_NS;
 use super::paths::DirectedPaths;
+use super::retrial::Retrial;
 use super::sweep::{FailedQuestion, Sweep};
 use crate::fabric::{Fabric, NodeId, Port, PortId};
 use crate::ids::Guid;
@@ -15,12 +16,10 @@ use crate::transport::Transport;
 use crate::wire::{AttributeId, Method, PortInfo, PortState, SMP_DATA_SIZE};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long a device is left out at first.
-const FIRST_PAUSE_NS: u64 = 10_000_000_000;
 /// How long a device that failed is spared further questions that are not needed.
 const LATELY_NS: u64 = 300_000_000_000;
-/// The longest that it is left out at a time.
-const LONGEST_PAUSE_NS: u64 = 640_000_000_000;
+/// The longest that a device is left out at a time.
+const LONGEST_ABSENCE_NS: u64 = 640_000_000_000;
 
 /// How long a device must have accepted all writes to count as recovered, where no reading shows it.
 const TAKES_FOR_NS: u64 = 60_000_000_000;
@@ -139,8 +138,8 @@ pub(super) type WrittenTable = (u32, Box<[u8; SMP_DATA_SIZE]>);
 struct Absence {
     /// Whether it is left out now, and not on trial.
     is_out: bool,
-    until_ns: u64,
-    pause_ns: u64,
+    /// When it is readmitted on trial.
+    retrial: Retrial,
     /// Whether it was retried early. Once is enough: a port that trains again looks like one without a cable.
     was_hurried: bool,
     /// The devices of the hosts that it, and those left out with it, cut off.
@@ -176,8 +175,9 @@ impl Health {
     /// How a device was left out before, unless it has been healthy for long: one that accepts a write now and then
     /// would otherwise be taken back and left out for ever, with the first pause each time.
     fn absence_lately(&self, device: Guid, now_ns: u64) -> Option<&Absence> {
-        let is_late = |absence: &&Absence| now_ns <= absence.until_ns.saturating_add(WELL_FOR * absence.pause_ns);
-        self.absent.get(&device).filter(|absence| absence.is_out || is_late(absence))
+        let absence = self.absent.get(&device)?;
+        let Retrial { due_ns, pause_ns } = absence.retrial;
+        (absence.is_out || now_ns <= due_ns.saturating_add(WELL_FOR * pause_ns)).then_some(absence)
     }
 
     fn fails(&mut self, new: Ailment) {
@@ -212,7 +212,7 @@ impl Health {
         let is_out = |device: Guid| absent.get(&device).is_some_and(|absence| absence.is_out);
         let due = self.ailing.values_mut().filter(|own| !is_out(own.device) && own.retrial.is_due(now_ns));
         due.map(|ailment| {
-            ailment.retrial = ailment.retrial.next(now_ns);
+            ailment.retrial = ailment.retrial.next(now_ns, LONGEST_PAUSE_NS);
             ailment.clone()
         })
         .collect()
@@ -233,7 +233,7 @@ impl Health {
                 FailingAs::Refuses(_) | FailingAs::Unfit(_) => false,
             };
             if !absence.was_hurried && own.all(may_do_better) {
-                (absence.until_ns, absence.was_hurried) = (now_ns, true);
+                (absence.retrial.due_ns, absence.was_hurried) = (now_ns, true);
             }
         }
     }
@@ -241,7 +241,7 @@ impl Health {
     /// Readmits on trial every device whose pause is over.
     pub(super) fn readmit(&mut self, now_ns: u64) {
         for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {
-            if absence.until_ns <= now_ns {
+            if absence.retrial.is_due(now_ns) {
                 absence.is_out = false;
                 tracing::info!(%device, "a device that was left out is tried again");
             }
@@ -450,11 +450,11 @@ impl<T: Transport> Manager<T> {
             if absence.is_some_and(|absence| absence.is_out) {
                 continue;
             }
-            let pause_ns = absence.map_or(FIRST_PAUSE_NS, |absence| (absence.pause_ns * 2).min(LONGEST_PAUSE_NS));
-            let until_ns = now_ns.saturating_add(pause_ns);
+            let again = |absence: &Absence| absence.retrial.next(now_ns, LONGEST_ABSENCE_NS);
+            let retrial = absence.map_or_else(|| Retrial::from(now_ns), again);
             let was_hurried = absence.is_some_and(|absence| absence.was_hurried);
             let cuts_off = cuts_off.clone();
-            left.push((ailment.clone(), Absence { is_out: true, until_ns, pause_ns, was_hurried, cuts_off }));
+            left.push((ailment.clone(), Absence { is_out: true, retrial, was_hurried, cuts_off }));
         }
         for (ailment, absence) in &left {
             self.health.absent.insert(ailment.device, absence.clone());
@@ -512,7 +512,7 @@ impl<T: Transport> Manager<T> {
 
     /// When the next device that is left out is to be tried again.
     pub fn next_trial_ns(&self) -> Option<u64> {
-        self.health.absent.values().filter(|absence| absence.is_out).map(|absence| absence.until_ns).min()
+        self.health.absent.values().filter(|absence| absence.is_out).map(|absence| absence.retrial.due_ns).min()
     }
 }
 

@@ -25,6 +25,7 @@ mod manager;
 mod missing;
 mod paths;
 mod responder;
+mod retrial;
 mod sweep;
 mod timing;
 mod zero;

@@ -180,7 +180,7 @@ impl<T: Transport> Upkeep<T> {
             }
             other => unreachable!("{} is commanded only while the subnet is down", other.name()),
         };
-        if matches!(&event, Err(error) if !matches!(error, SmError::Subnet(error) if error.is_fatal())) {
+        if matches!(&event, Err(error) if !error.is_fatal()) {
             // The next survey does without it.
             self.driver.subnet_mut().manager.leave_out_ailing(began_ns, 1);
             self.show(context);
@@ -326,7 +326,7 @@ impl<T: Transport> Upkeep<T> {
             return Ok(());
         }
         if let Err(error) = self.mend(context, &running, &found).await {
-            if matches!(&error, SmError::Subnet(error) if error.is_fatal()) {
+            if error.is_fatal() {
                 return Err(error);
             }
             tracing::warn!(%error, "writing again what somebody else has changed");
@@ -510,9 +510,7 @@ impl<T: Transport> Upkeep<T> {
         let goal = self.goal();
         match refused {
             // What is known and comes back does not wait for a newcomer that cannot be taken in.
-            Some(error) if goal.is_none() || matches!(&error, SmError::Subnet(error) if error.is_fatal()) => {
-                return Err(error);
-            }
+            Some(error) if goal.is_none() || error.is_fatal() => return Err(error),
             Some(error) => tracing::warn!(%error, "the newcomers are not brought in; known devices that came back are"),
             None => {}
         }

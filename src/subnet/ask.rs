@@ -1,10 +1,9 @@
 //! Single requests: for bringing a subnet up, which needs more than the writes of plans.
 
-use super::apply;
 use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, settled};
 use super::{Ailment, REQUESTS_AT_A_TIME, SubnetError, Timing};
-use crate::fabric::{NodeId, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, PortNum};
 use crate::transport::Transport;
 use crate::wire::{
@@ -20,6 +19,16 @@ pub enum RequestTarget {
     Node(NodeId),
     /// A port of a CA or router through itself; of a switch, the switch.
     Port(PortId),
+}
+
+impl RequestTarget {
+    /// The device, or that of the port.
+    pub(super) fn node(self, fabric: &Fabric) -> NodeId {
+        match self {
+            RequestTarget::Node(node) => node,
+            RequestTarget::Port(port) => fabric.port(port).node,
+        }
+    }
 }
 
 /// One request of subnet management.
@@ -309,14 +318,12 @@ impl<T: Transport> Manager<T> {
         self.light_sweep_took_ns.take()
     }
 
-    fn request_of(&self, ask: Ask, tag: u64) -> Result<Result<MadRequest, SubnetError>, SubnetError> {
+    /// The request of an ask; an error within, if no path leads there.
+    pub(super) fn request_of(&self, ask: Ask, tag: u64) -> Result<Result<MadRequest, SubnetError>, SubnetError> {
         let topology = self.topology("asking devices")?;
         let fabric = &topology.fabric;
-        let (node, path) = match ask.place {
-            RequestTarget::Node(node) => (node, topology.paths.to_node(fabric, node)),
-            RequestTarget::Port(port) => (fabric.port(port).node, topology.paths.to_port(fabric, port)),
-        };
-        let Some(path) = path else {
+        let node = ask.place.node(fabric);
+        let Some(path) = topology.path_to(ask.place) else {
             let attempted = format!("{:?} {:?} of {}", ask.method, ask.attribute, fabric.describe_node(node));
             return Ok(Err(SubnetError::NoPath { attempted }));
         };
@@ -360,7 +367,7 @@ fn as_it_is(attribute: AttributeId, data: &[u8; SMP_DATA_SIZE]) -> [u8; SMP_DATA
     match attribute {
         // Writing a 1 would clear the bit.
         AttributeId::SwitchInfo => SwitchInfo { port_state_change: false, ..SwitchInfo::decode(data) }.encode(),
-        AttributeId::PortInfo => apply::unchanged(&PortInfo::decode(data)).encode(),
+        AttributeId::PortInfo => PortInfo::decode(data).unchanged().encode(),
         _ => *data,
     }
 }

@@ -7,7 +7,7 @@
 //! follows.
 
 use super::SubnetError;
-use super::exchange::{Exchange, MadData, MadRequest, RequestBody};
+use super::exchange::{Exchange, MadData, MadRequest};
 use super::manager::{Manager, settled};
 use super::paths::{DirectedPath, MOST_HOPS};
 use super::retrial::{FIRST_PAUSE_NS, Retrial};
@@ -15,7 +15,7 @@ use super::sweep::Sweep;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, PortNum};
 use crate::transport::Transport;
-use crate::wire::{self, AttributeId, Method, PortInfo, SMP_DATA_SIZE};
+use crate::wire::{self, AttributeId, PortInfo};
 use std::collections::BTreeMap;
 
 /// The longest pause between two questions to what failed at them.
@@ -112,9 +112,8 @@ impl<T: Transport> Manager<T> {
             let at_far: Vec<_> = at_far.map(|(attribute, modifier)| (far, attribute, modifier)).collect();
             open[rank] = at_far.len();
             for (turn, (path, attribute, modifier)) in std::iter::once(at_near).chain(at_far).enumerate() {
-                let body = RequestBody::Smp { path: path.clone(), attribute, data: Box::new([0; SMP_DATA_SIZE]) };
                 let tag = (rank as u64) << 32 | turn as u64;
-                exchange.submit_once(MadRequest { device: rank as u32, tag, method: Method::Get, modifier, body });
+                exchange.submit_once(MadRequest::get(rank as u32, tag, path.clone(), attribute, modifier));
             }
         }
         let mut has_no_link = vec![false; asked.len()];

@@ -113,6 +113,25 @@ impl Ailment {
         }
     }
 
+    /// A newcomer, as a device of what was found, that is not taken in: this attribute shows why.
+    pub(crate) fn misfit(found: &Fabric, node: NodeId, attribute: AttributeId, why: String) -> Ailment {
+        let (device, name, fails) = (found.node(node).guid, found.describe_node(node), FailingAs::Unfit(why));
+        let ailment = Ailment::of(device, name, attribute, Method::Get, fails);
+        Ailment { essential: false, retrial: Retrial::NEVER, ..ailment }
+    }
+
+    /// Whether it is that of a newcomer that is not taken in.
+    pub fn is_misfit(&self) -> bool {
+        matches!(self.fails, FailingAs::Unfit(_)) && !self.essential
+    }
+
+    fn key(&self) -> AilmentKey {
+        match self.fails {
+            FailingAs::Unfit(_) => (self.device, self.attribute.into(), FailingSide::Fit),
+            _ => key(self.device, self.attribute, self.method),
+        }
+    }
+
     /// The modifier of the request that it failed at.
     pub(super) fn modifier(&self) -> u32 {
         self.modifier
@@ -149,8 +168,7 @@ struct Absence {
 /// The health of all devices.
 #[derive(Debug, Default)]
 pub(super) struct Health {
-    /// By device, number of the attribute, and whether it is written.
-    ailing: BTreeMap<(Guid, u16, bool), Ailment>,
+    ailing: BTreeMap<AilmentKey, Ailment>,
     absent: BTreeMap<Guid, Absence>,
 }
 
@@ -181,7 +199,7 @@ impl Health {
     }
 
     fn fails(&mut self, new: Ailment) {
-        let known = self.ailing.entry(key(new.device, new.attribute, new.method)).or_insert_with(|| new.clone());
+        let known = self.ailing.entry(new.key()).or_insert_with(|| new.clone());
         known.times += 1;
         (known.fails, known.last_ns, known.name) = (new.fails, new.last_ns, new.name);
         known.has_taken = false;
@@ -198,7 +216,8 @@ impl Health {
         let own = self.ailing.values().filter(move |ailment| ailment.device == device && ailment.method == Method::Get);
         let of_sweeps =
             |ailment: &&Ailment| matches!(ailment.attribute, AttributeId::SwitchInfo | AttributeId::PortInfo);
-        own.filter(of_sweeps).map(|ailment| (ailment.attribute, ailment.modifier))
+        let are_asked = own.filter(of_sweeps).filter(|ailment| !matches!(ailment.fails, FailingAs::Unfit(_)));
+        are_asked.map(|ailment| (ailment.attribute, ailment.modifier))
     }
 
     /// Whether some device that is not left out is to be asked again for what it failed at.
@@ -249,8 +268,21 @@ impl Health {
     }
 }
 
-fn key(device: Guid, attribute: AttributeId, method: Method) -> (Guid, u16, bool) {
-    (device, attribute.into(), method == Method::Set)
+/// A device, the number of an attribute, and what of it fails.
+type AilmentKey = (Guid, u16, FailingSide);
+
+/// What of an attribute a device fails at.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum FailingSide {
+    Read,
+    /// What it reads as does not fit the subnet; that it answers proves nothing.
+    Fit,
+    Write,
+}
+
+fn key(device: Guid, attribute: AttributeId, method: Method) -> AilmentKey {
+    let side = if method == Method::Set { FailingSide::Write } else { FailingSide::Read };
+    (device, attribute.into(), side)
 }
 
 /// Whether a device that fails at this cannot be trusted with data. Whether a switch must accept SwitchInfo depends on
@@ -297,6 +329,8 @@ impl<T: Transport> Manager<T> {
         self.health.absent.retain(|&device, _| sweep.name(device).is_some());
         self.health.ailing.retain(|_, ailment| match sweep.name(ailment.device) {
             None => false,
+            // A sweep does not know what fits.
+            Some(_) if ailment.is_misfit() => true,
             Some(name) => {
                 if !name.is_empty() {
                     ailment.name = name;
@@ -329,6 +363,22 @@ impl<T: Transport> Manager<T> {
     /// Whether a switch's port-change bit stays set whatever is written.
     pub(super) fn keeps_its_bit(&self, node: NodeId) -> bool {
         self.fails_at(node, AttributeId::SwitchInfo, Method::Set)
+    }
+
+    /// Records the newcomers that are not taken in, in place of those before.
+    pub fn misfits_are(&mut self, misfits: Vec<Ailment>) {
+        let now_ns = self.transport.now_ns();
+        let known = self.health.ailing.values().filter(|ailment| ailment.is_misfit());
+        let known: BTreeMap<Guid, u64> = known.map(|ailment| (ailment.device, ailment.since_ns)).collect();
+        self.health.ailing.retain(|_, ailment| !ailment.is_misfit());
+        for misfit in misfits {
+            let since_ns = known.get(&misfit.device).copied();
+            if let (None, FailingAs::Unfit(why)) = (since_ns, &misfit.fails) {
+                tracing::warn!("{} came and is not taken in: {why}", misfit.name);
+            }
+            let (since_ns, last_ns) = (since_ns.unwrap_or(now_ns), now_ns);
+            self.health.ailing.insert(misfit.key(), Ailment { since_ns, last_ns, ..misfit });
+        }
     }
 
     fn note(&mut self, ailment: Ailment) {
@@ -390,7 +440,7 @@ impl<T: Transport> Manager<T> {
             return false;
         }
         if ailment.is_refuted_by_reading(data, now_ns) {
-            self.health.ailing.remove(&key(ailment.device, ailment.attribute, ailment.method));
+            self.health.ailing.remove(&ailment.key());
         }
         true
     }

@@ -12,6 +12,9 @@ pub(super) struct Retrial {
 }
 
 impl Retrial {
+    /// None: a trial would show nothing.
+    pub(super) const NEVER: Retrial = Retrial { due_ns: u64::MAX, pause_ns: 0 };
+
     /// The first, after a failure that is seen now.
     pub(super) fn from(now_ns: u64) -> Retrial {
         Retrial { due_ns: now_ns.saturating_add(FIRST_PAUSE_NS), pause_ns: FIRST_PAUSE_NS }

@@ -65,7 +65,7 @@ pub type AskResult = Result<Box<[u8; SMP_DATA_SIZE]>, SubnetError>;
 const MOMENT_NS: u64 = 1_000;
 
 /// Unanswered requests, by device, attribute number and whether it is a `Set`: how often each was sent, and when last.
-type Unanswered = FxHashMap<(u32, u16, bool), (u32, u64)>;
+pub(super) type Unanswered = FxHashMap<(u32, u16, bool), (u32, u64)>;
 
 /// What a request asks a device for.
 fn asked(request: &MadRequest) -> Option<(u32, u16, bool)> {
@@ -94,25 +94,10 @@ impl<T: Transport> Manager<T> {
         Ok(answers)
     }
 
-    /// Asks devices side by side, some of them once; none if `until_event` and one has come.
-    ///
-    /// # Errors
-    /// As [`Manager::ask`].
-    pub async fn ask_beside(
-        &mut self,
-        asks: Vec<(Ask, bool)>,
-        until_event: bool,
-    ) -> Result<Option<Vec<AskResult>>, SubnetError> {
-        let once = asks.iter().zip(0..).filter(|((_, once), _)| *once).map(|(_, tag)| tag).collect();
-        let asks = asks.into_iter().map(|(ask, _)| ask);
-        let answers = self.ask_some(asks, &mut Unanswered::default(), &once, until_event).await?;
-        Ok((!self.is_interrupted(until_event)).then_some(answers))
-    }
-
     /// Sends one batch of a longer list, so that incoming requests are served between batches. `silent` holds what went
     /// unanswered in earlier batches; requests whose index is in `once` are sent without retries. With `until_event`,
     /// sending stops as soon as an event arrives.
-    async fn ask_some(
+    pub(super) async fn ask_some(
         &mut self,
         asks: impl Iterator<Item = Ask>,
         silent: &mut Unanswered,
@@ -205,7 +190,11 @@ impl<T: Transport> Manager<T> {
         Ok(is_back)
     }
 
-    async fn ask_once(&mut self, asks: Vec<Ask>) -> Result<Vec<AskResult>, SubnetError> {
+    /// Asks devices side by side, each request once.
+    ///
+    /// # Errors
+    /// As [`Manager::ask`].
+    pub async fn ask_once(&mut self, asks: Vec<Ask>) -> Result<Vec<AskResult>, SubnetError> {
         let once = (0..asks.len() as u64).collect();
         self.ask_some(asks.into_iter(), &mut Unanswered::default(), &once, false).await
     }

@@ -9,6 +9,7 @@ use super::health::Health;
 use super::missing::MissingDevices;
 use super::paths::{DirectedPath, DirectedPaths};
 use super::responder::Respond;
+use super::silence::SilentPlaces;
 use super::sweep::{AskedPlace, Sweep};
 use super::zero::CounterZero;
 use super::{
@@ -112,6 +113,8 @@ pub struct Manager<T> {
     pub(super) zero: CounterZero,
     /// Which kinds of switches report whether they choose outputs by themselves.
     pub(super) adaptive: AdaptiveKinds,
+    /// What did not answer the last time that it was asked beside other work.
+    pub(super) silent: SilentPlaces,
     /// LIDs that have sent traps as a manager's port.
     pub(super) callers: BTreeSet<Lid>,
     /// What devices fail at.
@@ -200,6 +203,7 @@ impl<T: Transport> Manager<T> {
             found: Freshness::Stale,
             changed: BTreeSet::new(),
             adaptive: AdaptiveKinds::default(),
+            silent: SilentPlaces::default(),
             callers: BTreeSet::new(),
             health: Health::default(),
             clears: true,

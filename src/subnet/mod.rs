@@ -26,6 +26,7 @@ mod missing;
 mod paths;
 mod responder;
 mod retrial;
+mod silence;
 mod sweep;
 mod timing;
 mod zero;

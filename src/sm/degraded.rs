@@ -46,7 +46,8 @@ impl Degraded {
 
 /// What devices fail at, and devices that do not answer behind links that are up.
 pub(super) fn list<T: Transport>(manager: &Manager<T>) -> Vec<Degraded> {
-    let mut list: Vec<Degraded> = manager.ailments().map(|(ailment, left_out)| of(ailment, left_out)).collect();
+    let (misfits, failing): (Vec<_>, Vec<_>) = manager.ailments().partition(|(ailment, _)| ailment.is_misfit());
+    let mut list: Vec<Degraded> = failing.into_iter().map(|(ailment, left_out)| of(ailment, left_out)).collect();
     for missing in manager.missing() {
         // A device has several links, and may be in the list for what it refuses.
         let missing = of_missing(missing);
@@ -54,6 +55,7 @@ pub(super) fn list<T: Transport>(manager: &Manager<T>) -> Vec<Degraded> {
             list.push(missing);
         }
     }
+    list.extend(misfits.into_iter().map(|(misfit, left_out)| of(misfit, left_out)));
     list
 }
 
@@ -74,7 +76,7 @@ fn of_missing(missing: &MissingDevice) -> Degraded {
     }
 }
 
-fn of(ailment: &Ailment, left_out: bool) -> Degraded {
+pub(super) fn of(ailment: &Ailment, left_out: bool) -> Degraded {
     let (fails, status) = match &ailment.fails {
         FailingAs::Silent => ("silent", None),
         FailingAs::Refuses(status) => ("refuses", Some(*status)),
@@ -89,8 +91,9 @@ fn of(ailment: &Ailment, left_out: bool) -> Degraded {
         fails: fails.to_string(),
         status,
         since_ns: ailment.since_ns,
-        left_out,
+        left_out: left_out || ailment.is_misfit(),
         follows: match &ailment.fails {
+            FailingAs::Unfit(why) if ailment.is_misfit() => format!("it is not taken in: {why}"),
             FailingAs::Unfit(why) => format!("{}: {why}", follows(ailment, left_out)),
             _ => follows(ailment, left_out).to_string(),
         },

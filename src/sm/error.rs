@@ -173,10 +173,11 @@ impl SmError {
 
     /// Whether no part of the subnet can do better than the whole: the manager's own port failed, or the key is wrong.
     pub(super) fn is_of_all(&self) -> bool {
-        match self {
-            SmError::Subnet(error) => error.is_fatal(),
-            SmError::Locked { .. } => true,
-            _ => false,
-        }
+        self.is_fatal() || matches!(self, SmError::Locked { .. })
+    }
+
+    /// Whether the manager's own port failed.
+    pub(super) fn is_fatal(&self) -> bool {
+        matches!(self, SmError::Subnet(error) if error.is_fatal())
     }
 }

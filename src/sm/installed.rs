@@ -2,7 +2,7 @@
 
 use super::error::SmError;
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, PortNum, Sl, Vl};
+use crate::ids::{Half, Lid, PortNum, Vl};
 use crate::plan::sl_to_vl_pairs;
 use crate::subnet::{Ask, Manager, REQUESTS_AT_A_TIME, RequestTarget, SubnetError};
 use crate::tables::{LFT_BLOCK, NodeSlToVl, PortState, SlToVl, SubnetTables};
@@ -30,11 +30,10 @@ pub(super) struct InstalledTables {
 impl InstalledTables {
     /// End ports that discard service levels, as far as devices report.
     pub(super) fn closed_ends(&self, fabric: &Fabric) -> Vec<PortId> {
-        let discards = |table: &SlToVl| Sl::all().any(|sl| table.get(sl) == Vl::MANAGEMENT);
         let is_closed = |port: &PortId| {
             let at = fabric.port(*port);
             let table = self.tables.sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num);
-            !self.unread.contains(&at.node) && discards(table)
+            !self.unread.contains(&at.node) && table.discards()
         };
         fabric.end_ports().filter(is_closed).collect()
     }

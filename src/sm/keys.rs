@@ -6,7 +6,6 @@
 //! all: it is asked to take what it holds.
 
 use super::error::SmError;
-use super::settings;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::PortNum;
 use crate::subnet::{Ask, FailingAs, Manager, RequestTarget, SubnetError};
@@ -35,7 +34,7 @@ pub(super) async fn locked<T: Transport>(
     let (mut locked, hidden): (Vec<_>, Vec<_>) = suspects.into_iter().partition(|(_, info)| info.m_key != 0);
     let ask = |(port, info): &(PortId, PortInfo)| {
         let number = u32::from(fabric.port(*port).num.0);
-        Ask::set(RequestTarget::Port(*port), AttributeId::PortInfo, number, settings::unchanged(info).encode())
+        Ask::set(RequestTarget::Port(*port), AttributeId::PortInfo, number, info.unchanged().encode())
     };
     // If the manager's own port is under another key, the subnet is, and nobody else need be asked.
     let own_first = hidden.iter().take_while(|(port, _)| *port == sm).count();

@@ -1,60 +1,22 @@
 //! Newcomers that cannot be brought in. They are set apart first, so that the others do not wait for them.
 
-use super::degraded::Degraded;
 use crate::change::within_reach;
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Guid, Lid};
+use crate::ids::Lid;
 use crate::lid::LidError;
+use crate::subnet::Ailment;
 use crate::wire::AttributeId;
 use std::collections::BTreeSet;
-
-/// A device that is not brought in, and why.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Misfit {
-    pub(super) guid: Guid,
-    pub(super) device: String,
-    /// The attribute that shows it.
-    pub(super) attribute: AttributeId,
-    pub(super) why: String,
-    /// Since when, in nanoseconds of the manager's clock.
-    pub(super) since_ns: u64,
-}
-
-impl Misfit {
-    fn of(found: &Fabric, node: NodeId, (attribute, why): (AttributeId, String), since_ns: u64) -> Misfit {
-        Misfit { guid: found.node(node).guid, device: found.describe_node(node), attribute, why, since_ns }
-    }
-
-    /// For the status.
-    pub(super) fn shown(&self) -> Degraded {
-        Degraded {
-            device: self.device.clone(),
-            guid: self.guid,
-            attribute: format!("{:?}", self.attribute),
-            method: "Get".to_string(),
-            fails: "unfit".to_string(),
-            status: None,
-            since_ns: self.since_ns,
-            left_out: true,
-            follows: format!("it is not taken in: {}", self.why),
-        }
-    }
-}
 
 /// What is left of a sweep without what does not fit the known fabric, and these misfits: ports of newcomers with fewer
 /// data VLs than are in use (G.7), ports that a known device did not have, and devices of another kind than the one
 /// that is known by their GUID.
-pub(super) fn fitting(
-    known: &Fabric,
-    (found, sm): (&Fabric, PortId),
-    lanes_in_use: usize,
-    now_ns: u64,
-) -> (Fabric, Vec<Misfit>) {
-    let mut misfits: Vec<Misfit> = Vec::new();
+pub(super) fn fitting(known: &Fabric, (found, sm): (&Fabric, PortId), lanes_in_use: usize) -> (Fabric, Vec<Ailment>) {
+    let mut misfits: Vec<Ailment> = Vec::new();
     let mut unfit = Vec::new();
     for (id, port) in found.ports().filter(|(_, port)| port.peer.is_some()) {
         let (kind, owner) = (found.node(port.node).kind, known.by_guid(found.node(port.node).guid));
-        let why = match owner.map(|owner| known.node(owner)) {
+        let (attribute, why) = match owner.map(|owner| known.node(owner)) {
             None if usize::from(port.data_vls) < lanes_in_use => (
                 AttributeId::PortInfo,
                 format!("port {} has {} data VLs, and {lanes_in_use} are in use", port.num, port.data_vls),
@@ -68,8 +30,8 @@ pub(super) fn fitting(
             _ => continue,
         };
         unfit.push(id);
-        if misfits.iter().all(|misfit| misfit.guid != found.node(port.node).guid) {
-            misfits.push(Misfit::of(found, port.node, why, now_ns));
+        if misfits.iter().all(|misfit| misfit.device != found.node(port.node).guid) {
+            misfits.push(Ailment::misfit(found, port.node, attribute, why));
         }
     }
     match unfit.is_empty() {
@@ -86,11 +48,10 @@ pub(super) fn without_room(
     whole: &Fabric,
     error: &LidError,
     (found, sm): (&Fabric, PortId),
-    now_ns: u64,
-) -> Option<(Fabric, Vec<Misfit>)> {
+) -> Option<(Fabric, Vec<Ailment>)> {
     let is_new = |node: NodeId| node.index() >= known.node_count();
     let nodes = || whole.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);
-    let (unfit, why): (BTreeSet<NodeId>, _) = match error {
+    let (unfit, (attribute, why)): (BTreeSet<NodeId>, _) = match error {
         LidError::NoRoom { at, .. } => {
             let first = Some(whole.port(*at).node).filter(|&first| is_new(first))?;
             let why = (AttributeId::PortInfo, "there are no LIDs left".to_string());
@@ -110,7 +71,7 @@ pub(super) fn without_room(
     if out.is_empty() {
         return None;
     }
-    let misfits = out.iter().map(|&node| Misfit::of(found, node, why.clone(), now_ns)).collect();
+    let misfits = out.iter().map(|&node| Ailment::misfit(found, node, attribute, why.clone())).collect();
     Some((within_reach(&found.without_nodes(&out), sm), misfits))
 }
 
@@ -121,10 +82,11 @@ pub(super) fn too_few_entries(capacity: u16, top: Lid) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::degraded;
     use super::*;
     use crate::fabric::difference::{AlignError, recognise, union};
     use crate::fabric::{FabricBuilder, NodeKind};
-    use crate::ids::{Lmc, PortNum};
+    use crate::ids::{Guid, Lmc, PortNum};
     use crate::lid::{Guid2Lid, assign_stable};
 
     const SWITCH: Guid = Guid(1);
@@ -145,6 +107,10 @@ mod tests {
         builder.build().expect("a fabric")
     }
 
+    fn in_words(misfit: &Ailment) -> String {
+        degraded::of(misfit, false).in_words()
+    }
+
     fn sm(fabric: &Fabric) -> PortId {
         fabric.port_at(fabric.by_guid(Guid(0x10)).expect("it is there"), PortNum(1)).expect("its port")
     }
@@ -157,10 +123,10 @@ mod tests {
     fn who_does_not_fit_keeps_no_other_newcomer_out() {
         let known = star(3, &[(0x10, 4)]);
         let found = star(4, &[(0x10, 4), (0x20, 1), (0x30, 4), (0x40, 4)]);
-        let (rest, misfits) = fitting(&known, (&found, sm(&found)), 4, 9);
+        let (rest, misfits) = fitting(&known, (&found, sm(&found)), 4);
         assert_eq!(present(&rest), [1, 0x10, 0x30]);
         union(&known, &rest).expect("it fits");
-        let shown: Vec<String> = misfits.iter().map(|misfit| misfit.shown().in_words()).collect();
+        let shown: Vec<String> = misfits.iter().map(in_words).collect();
         assert_eq!(
             shown,
             [
@@ -168,7 +134,7 @@ mod tests {
                 "host 32: Get PortInfo: does not fit the subnet; it is not taken in: port 1 has 1 data VLs, and 4 are in use",
             ]
         );
-        assert_eq!(fitting(&known, (&rest, sm(&rest)), 4, 9), (rest.clone(), vec![]));
+        assert_eq!(fitting(&known, (&rest, sm(&rest)), 4), (rest.clone(), vec![]));
     }
 
     /// `known` with what has come, and what stands against giving LIDs to all.
@@ -188,9 +154,9 @@ mod tests {
             let at = whole.port_at(whole.by_guid(Guid(guid)).expect("it is there"), PortNum(1)).expect("its port");
             LidError::NoRoom { port: whole.describe_port(at), at, lids: 2, taken: 49_150 }
         };
-        let (rest, out) = without_room(&known, &whole, &no_room(0x30), (&found, sm(&found)), 9).expect("a newcomer");
+        let (rest, out) = without_room(&known, &whole, &no_room(0x30), (&found, sm(&found))).expect("a newcomer");
         assert_eq!((present(&rest), out.len()), (vec![1, 0x10, 0x20], 2));
-        assert_eq!(without_room(&known, &whole, &no_room(0x10), (&found, sm(&found)), 9), None);
+        assert_eq!(without_room(&known, &whole, &no_room(0x10), (&found, sm(&found))), None);
     }
 
     /// The star, with so many forwarding entries, and a second switch with so many and a host at its last port.
@@ -216,9 +182,9 @@ mod tests {
         let known = star(4, &[(0x10, 4)]);
         let found = two_stars([0xC000, 3], &[(0x10, 4), (0x20, 4)]);
         let (whole, error) = refused(&known, &found, "");
-        let (rest, out) = without_room(&known, &whole, &error, (&found, sm(&found)), 9).expect("a newcomer");
+        let (rest, out) = without_room(&known, &whole, &error, (&found, sm(&found))).expect("a newcomer");
         assert_eq!(present(&rest), [1, 0x10, 0x20]);
-        let told: Vec<String> = out.iter().map(|misfit| misfit.shown().in_words()).collect();
+        let told: Vec<String> = out.iter().map(in_words).collect();
         let why = "it has 3 forwarding entries, and LIDs up to 8 are in use";
         assert_eq!(told, [format!("other switch: Get SwitchInfo: does not fit the subnet; it is not taken in: {why}")]);
     }
@@ -228,12 +194,12 @@ mod tests {
         let known = two_stars([0xC000, 12], &[(0x10, 4)]);
         let found = two_stars([0xC000, 12], &[(0x10, 4), (0x20, 4), (0x30, 4)]);
         let (whole, error) = refused(&known, &found, "0x20 40 41\n");
-        let (rest, out) = without_room(&known, &whole, &error, (&found, sm(&found)), 9).expect("a newcomer");
+        let (rest, out) = without_room(&known, &whole, &error, (&found, sm(&found))).expect("a newcomer");
         assert_eq!(present(&rest), [1, 0x10, 0x30, 0x50, 0x60]);
-        assert_eq!(out.iter().map(|misfit| misfit.guid).collect::<Vec<_>>(), [Guid(0x20)]);
+        assert_eq!(out.iter().map(|misfit| misfit.device).collect::<Vec<_>>(), [Guid(0x20)]);
         // Known devices do not give way.
         let (whole, error) = refused(&known, &known, "0x60 40 41\n");
-        assert_eq!(without_room(&known, &whole, &error, (&known, sm(&known)), 9), None);
+        assert_eq!(without_room(&known, &whole, &error, (&known, sm(&known))), None);
     }
 
     #[test]
@@ -250,9 +216,9 @@ mod tests {
         let recognised = recognise(&known, &found);
         assert_eq!(present(&recognised.alive), [1, 0x10]);
         assert!(matches!(recognised.stranger, Some(AlignError::Redefined { guid: Guid(0x20), .. })));
-        let (rest, out) = fitting(&known, (&found, sm(&found)), 4, 9);
+        let (rest, out) = fitting(&known, (&found, sm(&found)), 4);
         assert_eq!(present(&rest), [1, 0x10, 0x30]);
-        assert_eq!(out.iter().map(|misfit| misfit.guid).collect::<Vec<_>>(), [Guid(0x20)]);
+        assert_eq!(out.iter().map(|misfit| misfit.device).collect::<Vec<_>>(), [Guid(0x20)]);
         union(&known, &rest).expect("it fits");
     }
 }

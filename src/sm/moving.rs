@@ -7,7 +7,6 @@
 
 use super::context::Context;
 use super::error::SmError;
-use super::pending::is_fatal;
 use super::upkeep::Upkeep;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::Half;
@@ -39,7 +38,7 @@ impl<T: Transport> Upkeep<T> {
         let aged = self.age(context, self.rounds_to_age()).await;
         self.driver.subnet_mut().manager.set_patience(patience_ns);
         match aged {
-            Err(error) if is_fatal(&error) => return Err(error),
+            Err(error) if error.is_fatal() => return Err(error),
             Err(error) => tracing::warn!(%error, %kept, "the other half is closed while hosts may owe replies there"),
             Ok(()) => drop(self.followers(&fabric, moved, kept).await?),
         }

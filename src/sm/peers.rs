@@ -20,8 +20,6 @@ const IS_SM: u32 = 1 << 1;
 pub(super) struct PeerManagers {
     /// The GUID of each manager's port, by the GUID in its SMInfo. Indices would be of one fabric, and it is replaced.
     ports: BTreeMap<Guid, Guid>,
-    /// Ports that did not answer the last time, by their GUIDs: they are asked once.
-    silent: BTreeSet<Guid>,
 }
 
 impl PeerManagers {
@@ -43,13 +41,14 @@ impl PeerManagers {
             |info: &PortInfo| (0..info.lmc.lids()).any(|rank| callers.contains(&Lid(info.lid.0.wrapping_add(rank))));
         let ports = self.managed(manager, fabric, own, calls);
         let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
-        let asks = ports.iter().map(|port| (ask(port), self.silent.contains(&fabric.port_guid(*port)))).collect();
-        let Some(answers) = manager.ask_beside(asks, until_event).await? else {
+        let Some(answers) = manager.ask_beside(ports.iter().map(ask).collect(), until_event).await? else {
             manager.keep_callers(callers);
             return Ok(false);
         };
         self.ports.clear();
-        self.silent.clear();
+        // A manager that comes again later is asked like any other.
+        let asked: BTreeSet<Guid> = ports.iter().map(|&port| fabric.port_guid(port)).collect();
+        manager.forget_silence(AttributeId::SmInfo, |port| !asked.contains(&port));
         let mut peers = Vec::new();
         for (&port, answer) in ports.iter().zip(answers) {
             match answer.map(|data| peer(&SmInfo::decode(&data))) {
@@ -59,10 +58,7 @@ impl PeerManagers {
                 }
                 Ok(None) => {}
                 Err(error) if error.is_fatal() => return Err(error.into()),
-                Err(error) => {
-                    tracing::warn!(%error, "a port reports a subnet manager, which does not answer");
-                    self.silent.insert(fabric.port_guid(port));
-                }
+                Err(error) => tracing::warn!(%error, "a port reports a subnet manager, which does not answer"),
             }
         }
         responder.borrow_mut().step(ElectionEvent::Swept(peers), manager.now_ns());
@@ -101,8 +97,8 @@ impl PeerManagers {
         own: PortId,
     ) -> Result<(), SmError> {
         let ports = self.managed(manager, fabric, own, |_| false);
-        let ask = |&port: &PortId| (Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0), true);
-        let answers = manager.ask_beside(ports.iter().map(ask).collect(), false).await?.unwrap_or_default();
+        let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
+        let answers = manager.ask_once(ports.iter().map(ask).collect()).await?;
         for (&port, answer) in ports.iter().zip(answers) {
             let answered = answer.ok().and_then(|data| peer(&SmInfo::decode(&data)));
             if let Some(peer) = answered.filter(|peer| responder.borrow().trusts(peer)) {
@@ -215,16 +211,14 @@ impl PeerManagers {
         ask: Ask,
         is_up: bool,
     ) -> Result<Option<AskResult>, SmError> {
-        let guid = manager.port_guid(port);
-        let once = is_up && guid.is_some_and(|guid| self.silent.contains(&guid));
-        let answers = manager.ask_beside(vec![(ask, once)], false).await?.and_then(|mut answers| answers.pop());
-        match (&answers, guid) {
-            (Some(Err(error)), _) if error.is_fatal() => return Err(error.clone().into()),
-            (Some(Err(SubnetError::Silent { .. })), Some(guid)) => _ = self.silent.insert(guid),
-            (Some(_), Some(guid)) => _ = self.silent.remove(&guid),
-            _ => {}
+        if !is_up {
+            let own = manager.port_guid(port);
+            manager.forget_silence(AttributeId::SmInfo, |other| Some(other) == own);
         }
-        Ok(answers)
+        match manager.ask_beside(vec![ask], false).await?.and_then(|mut answers| answers.pop()) {
+            Some(Err(error)) if error.is_fatal() => Err(error.into()),
+            answer => Ok(answer),
+        }
     }
 
     /// Sends trap 144 to a master: something changed at this end port, so the master sweeps again.

@@ -122,7 +122,7 @@ impl<T: Transport> Upkeep<T> {
             left = match aged {
                 _ if is_led_anew => self.rounds_to_age(),
                 Ok(()) => left - 1,
-                Err(error) if is_fatal(&error) => return Err(error),
+                Err(error) if error.is_fatal() => return Err(error),
                 Err(error) if context.config.takeover == Takeover::Proved => {
                     return Err(SmError::Unaged { why: error.to_string() });
                 }
@@ -206,10 +206,6 @@ impl<T: Transport> Upkeep<T> {
         self.driver.begin_tickets_at(ticket.next());
         ticket
     }
-}
-
-pub(super) fn is_fatal(error: &SmError) -> bool {
-    matches!(error, SmError::Subnet(error) if error.is_fatal())
 }
 
 /// Whether a change has ended so that the subnet may be used.

@@ -69,10 +69,9 @@ async fn look(manager: &mut Manager<AnyTransport>) -> Result<ClosedSubnet, SmErr
         .flat_map(|(node, _)| sl_to_vl_pairs(fabric, node).into_iter().map(move |pair| (node, pair)))
         .map(|(node, pair)| (node, pair, *installed.tables.sl_to_vl[node.index()].get(pair.0, pair.1)))
         .collect();
-    let whole: Vec<SlToVl> =
-        tables.iter().map(|&(.., table)| table).filter(|table| discarded(table).is_empty()).collect();
+    let whole: Vec<SlToVl> = tables.iter().map(|&(.., table)| table).filter(|table| !table.discards()).collect();
     let usual = most_frequent(&whole);
-    let closed = tables.iter().filter(|(.., table)| !discarded(table).is_empty()).map(|&(node, pair, table)| {
+    let closed = tables.iter().filter(|(.., table)| table.discards()).map(|&(node, pair, table)| {
         let open = SlToVl::from_fn(|sl| match (table.get(sl), usual) {
             (Vl::MANAGEMENT, Some(usual)) => usual.get(sl),
             (lane, _) => lane,

@@ -183,7 +183,7 @@ impl<T: Transport> Service<T> {
                     match opened {
                         Ok(None) => {}
                         Ok(Some(why)) => self.report(context, why),
-                        Err(SmError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
+                        Err(error) if error.is_fatal() => return Err(error),
                         Err(error) => tracing::warn!(%error, "opening end ports"),
                     }
                     return Ok((self, None));
@@ -216,7 +216,7 @@ impl<T: Transport> Service<T> {
             },
         };
         let answer = match answer {
-            Err(SmError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
+            Err(error) if error.is_fatal() => return Err(error),
             Err(error) if self.until == RunUntil::Up => return Err(error),
             Err(SmError::Unreached { .. }) => Some(LifecycleEvent::Unreached),
             Err(error) if error.is_refusal() => Some(self.refusals.refused(error.to_string())),

@@ -6,7 +6,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, Sl};
 use crate::plan::Lanes;
 use crate::tables::{PathLayers, address};
-use crate::wire::{Mtu, PortInfo, PortPhysState, PortState, SwitchInfo, VlCount};
+use crate::wire::{Mtu, PortInfo, PortState, SwitchInfo, VlCount};
 
 /// What all settings of a subnet follow from.
 #[derive(Clone, Copy)]
@@ -50,7 +50,8 @@ pub(super) fn port(basis: &Basis<'_>, id: PortId, held: &PortInfo, peer: Option<
     let Basis { config, fabric, lanes, .. } = *basis;
     let owner = fabric.port(id);
     let switch = fabric.node(owner.node).is_switch();
-    let mut info = unchanged(held);
+    // Lanes that stay are written as they are: what a port answers is compared with them.
+    let mut info = PortInfo { operational_vls: held.operational_vls, ..held.unchanged() };
     if !switch || owner.num == PortNum::ZERO {
         (info.lid, info.lmc) = (owner.lid.unwrap_or_default(), owner.lmc);
         (info.master_sm_lid, info.master_sm_sl) = master(basis, id);
@@ -89,21 +90,6 @@ pub(super) fn must_retrain(held: &PortInfo, wanted: &PortInfo) -> bool {
     };
     let too_large = held.neighbour_mtu.bytes() > wanted.neighbour_mtu.bytes();
     held.port_state == PortState::Active && (too_few || too_large)
-}
-
-/// A PortInfo that changes nothing when written.
-pub(super) fn unchanged(held: &PortInfo) -> PortInfo {
-    PortInfo {
-        port_state: PortState::NoChange,
-        port_phys_state: PortPhysState::NoChange,
-        link_down_default_state: 0,
-        link_width_enabled: 0,
-        link_speed_enabled: 0,
-        link_speed_ext_enabled: 0,
-        link_speed_ext2_enabled: 0,
-        client_reregister: false,
-        ..held.clone()
-    }
 }
 
 /// The first field in which a port differs from its wanted settings; none if it does not differ.

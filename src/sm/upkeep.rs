@@ -17,7 +17,7 @@ use super::fallback::{self, FoundChange};
 use super::lifecycle::{self, Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SubnetView};
 use super::mirroring;
-use super::misfits::{self, Misfit};
+use super::misfits;
 use super::pace::{Seen, SweepPace};
 use super::peers::PeerManagers;
 use super::planning::computed;
@@ -60,8 +60,6 @@ pub(super) struct Upkeep<T> {
     is_partial: bool,
     /// Whether something is known to be there and still to be brought in.
     newcomers: bool,
-    /// Newcomers that are not brought in.
-    misfits: Vec<Misfit>,
     /// Since when the manager's own port leads nowhere, and when that was last looked at.
     unreached_ns: Option<(u64, u64)>,
 }
@@ -88,21 +86,10 @@ impl<T: Transport> Upkeep<T> {
         let pace = SweepPace::new(context.pace);
         let rounds = drift::Rounds::default();
         let (seen, newcomers) = (Seen::Quiet, up.newcomers);
-        let (sighting, instead, is_partial, misfits) = (None, None, false, Vec::new());
+        let (sighting, instead, is_partial) = (None, None, false);
         let unreached_ns = None;
-        let mut upkeep = Upkeep {
-            driver,
-            aside,
-            pace,
-            seen,
-            sighting,
-            rounds,
-            instead,
-            is_partial,
-            newcomers,
-            misfits,
-            unreached_ns,
-        };
+        let mut upkeep =
+            Upkeep { driver, aside, pace, seen, sighting, rounds, instead, is_partial, newcomers, unreached_ns };
         upkeep.stands_in(context, up.instead.clone());
         upkeep.show(context);
         upkeep
@@ -130,7 +117,10 @@ impl<T: Transport> Upkeep<T> {
         let smps = std::mem::take(&mut view.smps);
         let (aside, unreached) = (self.aside.described(&self.driver.running().known), view.unreached.take());
         *view = SubnetView { smps, closed_ends, is_unended, aside, unreached, ..SubnetView::default() };
-        self.driver.into_subnet().into_manager()
+        let mut manager = self.driver.into_subnet().into_manager();
+        // Whatever brings the subnet up anew gives all their chance.
+        manager.misfits_are(Vec::new());
+        manager
     }
 
     /// Carries out one command. Returns its answer, if it has one.
@@ -180,7 +170,7 @@ impl<T: Transport> Upkeep<T> {
             }
             other => unreachable!("{} is commanded only while the subnet is down", other.name()),
         };
-        if matches!(&event, Err(error) if !matches!(error, SmError::Subnet(error) if error.is_fatal())) {
+        if matches!(&event, Err(error) if !error.is_fatal()) {
             // The next survey does without it.
             self.driver.subnet_mut().manager.leave_out_ailing(began_ns, 1);
             self.show(context);
@@ -326,7 +316,7 @@ impl<T: Transport> Upkeep<T> {
             return Ok(());
         }
         if let Err(error) = self.mend(context, &running, &found).await {
-            if matches!(&error, SmError::Subnet(error) if error.is_fatal()) {
+            if error.is_fatal() {
                 return Err(error);
             }
             tracing::warn!(%error, "writing again what somebody else has changed");
@@ -361,7 +351,6 @@ impl<T: Transport> Upkeep<T> {
         let unrecorded = |why| format!("changes are made without a journal until there is room for it ({why})");
         view.instead = self.instead.clone().or_else(|| self.driver.unrecorded().map(unrecorded));
         view.degraded = degraded::list(self.driver.subnet().manager());
-        view.degraded.extend(self.misfits.iter().map(Misfit::shown));
         view.closed_ends = self.driver.subnet().manager().closed_ends();
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
         // Cloned only if it differs: tables are large, and this runs after every wait.
@@ -501,7 +490,7 @@ impl<T: Transport> Upkeep<T> {
         // A loss and an arrival are two changes, the loss first (G.6).
         let stranger = sighting.filter(|sighting| sighting.stranger.is_some());
         if stranger.is_none() {
-            self.misfits.clear();
+            self.driver.subnet_mut().manager.misfits_are(Vec::new());
         }
         let mut refused = None;
         if let Some(sighting) = stranger.filter(|_| !self.driver.running().has_lost_something()) {
@@ -510,9 +499,7 @@ impl<T: Transport> Upkeep<T> {
         let goal = self.goal();
         match refused {
             // What is known and comes back does not wait for a newcomer that cannot be taken in.
-            Some(error) if goal.is_none() || matches!(&error, SmError::Subnet(error) if error.is_fatal()) => {
-                return Err(error);
-            }
+            Some(error) if goal.is_none() || error.is_fatal() => return Err(error),
             Some(error) => tracing::warn!(%error, "the newcomers are not brought in; known devices that came back are"),
             None => {}
         }
@@ -605,11 +592,11 @@ impl<T: Transport> Upkeep<T> {
 
     /// Merges newcomers into the known fabric and assigns their LIDs. Those that do not fit are left for later.
     async fn admit(&mut self, context: &mut Context, sighting: &Sighting) -> Result<(), SmError> {
-        let (found, sm, now_ns) = (&sighting.discovered.fabric, sighting.discovered.sm_port, self.now_ns());
+        let (found, sm) = (&sighting.discovered.fabric, sighting.discovered.sm_port);
         let known = without_recabled(&self.driver.running().known, found);
         // G.7: the SL-to-VL tables in force use lanes that a newcomer with fewer VLs lacks.
         let in_use = Lanes::of_fabric(&self.driver.running().routed, None).count();
-        let (mut rest, mut unfit) = misfits::fitting(&known, (found, sm), in_use, now_ns);
+        let (mut rest, mut unfit) = misfits::fitting(&known, (found, sm), in_use);
         let lmc = context.config.lmc;
         let whole = loop {
             if difference::recognise(&known, &rest).stranger.is_none() {
@@ -622,13 +609,13 @@ impl<T: Transport> Upkeep<T> {
                 Err(error) => error,
             };
             let SmError::Lids(lacking) = &error else { return Err(error) };
-            let Some((fewer, out)) = misfits::without_room(&known, &union.fabric, lacking, (&rest, sm), now_ns) else {
+            let Some((fewer, out)) = misfits::without_room(&known, &union.fabric, lacking, (&rest, sm)) else {
                 return Err(error);
             };
             rest = fewer;
             unfit.extend(out);
         };
-        self.misfits_are(unfit);
+        self.driver.subnet_mut().manager.misfits_are(unfit);
         let Some(whole) = whole else { return Ok(()) };
         // Stored before anything is written: a LID once assigned must not go to another device.
         (context.keep)(&whole);
@@ -636,17 +623,6 @@ impl<T: Transport> Upkeep<T> {
         // The last sweep was matched with the smaller fabric and shows no newcomer.
         self.driver.look().await?;
         Ok(())
-    }
-
-    /// Records the newcomers that are not brought in.
-    fn misfits_are(&mut self, mut unfit: Vec<Misfit>) {
-        for misfit in &mut unfit {
-            match self.misfits.iter().find(|known| known.guid == misfit.guid) {
-                Some(known) => misfit.since_ns = known.since_ns,
-                None => tracing::warn!("{} came and is not taken in: {}", misfit.device, misfit.why),
-            }
-        }
-        self.misfits = unfit;
     }
 
     /// Writes the settings of everything that is not yet up, and makes room in all switches for new LIDs.

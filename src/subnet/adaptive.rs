@@ -7,11 +7,10 @@
 
 use super::{Ask, Manager, RequestTarget, SubnetError};
 use crate::fabric::NodeId;
-use crate::ids::Guid;
 use crate::transport::Transport;
 use crate::wire::AttributeId;
 use crate::wire::vendor::AdaptiveRoutingInfo;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// NodeInfo:VendorID of NVIDIA (Mellanox).
 const MAKER: u32 = 0x00_02C9;
@@ -20,14 +19,8 @@ const MAKER: u32 = 0x00_02C9;
 /// faulty.
 const FIRST: usize = 2;
 
-/// Which kinds of switches report whether they choose outputs by themselves.
-#[derive(Debug, Default)]
-pub(super) struct AdaptiveKinds {
-    /// Kinds of switches, by NodeInfo:DeviceID: whether they say so.
-    serve: BTreeMap<u32, bool>,
-    /// Switches that did not answer the last time: they are asked once.
-    silent: BTreeSet<Guid>,
-}
+/// Kinds of switches, by NodeInfo:DeviceID: whether they report whether they choose outputs by themselves.
+pub(super) type AdaptiveKinds = BTreeMap<u32, bool>;
 
 impl<T: Transport> Manager<T> {
     /// The switches of the known fabric that say that adaptive routing, or a fallback to other outputs, is on, in index
@@ -39,13 +32,13 @@ impl<T: Transport> Manager<T> {
         let mut kinds: BTreeMap<u32, Vec<NodeId>> = BTreeMap::new();
         for switch in self.live_switches()? {
             let node = self.topology("asking for adaptive routing")?.fabric.node(switch);
-            if node.vendor_id == MAKER && self.adaptive.serve.get(&node.device_id) != Some(&false) {
+            if node.vendor_id == MAKER && self.adaptive.get(&node.device_id) != Some(&false) {
                 kinds.entry(node.device_id).or_default().push(switch);
             }
         }
         let (mut first, mut others) = (Vec::new(), Vec::new());
         for (kind, switches) in &kinds {
-            let count = if self.adaptive.serve.contains_key(kind) { switches.len() } else { FIRST.min(switches.len()) };
+            let count = if self.adaptive.contains_key(kind) { switches.len() } else { FIRST.min(switches.len()) };
             first.extend(&switches[..count]);
             others.extend(switches[count..].iter().map(|&switch| (*kind, switch)));
         }
@@ -55,10 +48,10 @@ impl<T: Transport> Manager<T> {
             let said: Vec<bool> =
                 switches.iter().filter_map(|switch| answers.get(switch)).map(Option::is_some).collect();
             if !said.is_empty() {
-                self.adaptive.serve.entry(kind).or_insert(said.contains(&true));
+                self.adaptive.entry(kind).or_insert(said.contains(&true));
             }
         }
-        others.retain(|(kind, _)| self.adaptive.serve.get(kind) == Some(&true));
+        others.retain(|(kind, _)| self.adaptive.get(kind) == Some(&true));
         let others: Vec<NodeId> = others.into_iter().map(|(_, switch)| switch).collect();
         let Some(more) = self.ask_adaptive(&others, until_event).await? else { return Ok(None) };
         answers.extend(more);
@@ -71,19 +64,12 @@ impl<T: Transport> Manager<T> {
         switches: &[NodeId],
         until_event: bool,
     ) -> Result<Option<BTreeMap<NodeId, Option<bool>>>, SubnetError> {
-        let fabric = &self.topology("asking for adaptive routing")?.fabric;
-        let guids: Vec<Guid> = switches.iter().map(|&switch| fabric.node(switch).guid).collect();
-        let ask = |switch| Ask::get(RequestTarget::Node(switch), AttributeId::AdaptiveRoutingInfo, 0);
-        let was_silent = |guid: &Guid| self.adaptive.silent.contains(guid);
-        let asks = switches.iter().zip(&guids).map(|(&switch, guid)| (ask(switch), was_silent(guid))).collect();
+        let ask = |&switch: &NodeId| Ask::get(RequestTarget::Node(switch), AttributeId::AdaptiveRoutingInfo, 0);
+        let asks = switches.iter().map(ask).collect();
         let Some(answers) = self.ask_beside(asks, until_event).await? else { return Ok(None) };
         let mut adaptive = BTreeMap::new();
-        for ((&switch, guid), answer) in switches.iter().zip(guids).zip(answers) {
+        for (&switch, answer) in switches.iter().zip(answers) {
             let is_on = match answer {
-                Err(SubnetError::Silent { .. }) => {
-                    self.adaptive.silent.insert(guid);
-                    continue;
-                }
                 Ok(data) => {
                     let AdaptiveRoutingInfo { fallback, enabled } = AdaptiveRoutingInfo::decode(&data);
                     Some(fallback || enabled)
@@ -91,7 +77,6 @@ impl<T: Transport> Manager<T> {
                 Err(SubnetError::Refused { .. }) => None,
                 Err(_) => continue,
             };
-            self.adaptive.silent.remove(&guid);
             adaptive.insert(switch, is_on);
         }
         Ok(Some(adaptive))

@@ -8,7 +8,7 @@ use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, Reque
 use super::health::WrittenTable;
 use super::manager::{Failed, Manager, SourceControl, settled};
 use super::paths::DirectedPath;
-use super::{Applied, FailingAs, REQUESTS_AT_A_TIME, SubnetError, Timing, WriteOrder};
+use super::{Applied, FailingAs, REQUESTS_AT_A_TIME, RequestTarget, SubnetError, Timing, WriteOrder};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum, Sl, Vl};
 use crate::tables::{PortState, SlToVlScope, Write};
@@ -344,13 +344,8 @@ impl<T: Transport> Manager<T> {
                 }
                 ports.insert(port, jobs.len());
             }
-            let topology = self.topology(attempted)?;
-            let path = match target {
-                Target::Node(node) => topology.paths.to_node(&topology.fabric, node),
-                Target::Port(port) => topology.paths.to_port(&topology.fabric, port),
-            };
             let device = target.node(fabric);
-            let path = path.ok_or_else(|| SubnetError::NoPath {
+            let path = self.topology(attempted)?.path_to(target).ok_or_else(|| SubnetError::NoPath {
                 attempted: format!("{} of {}", name_of(write), fabric.describe_node(device)),
             })?;
             jobs.push(Job { device, path, modifier, kind, write: at });
@@ -371,12 +366,12 @@ impl<T: Transport> Manager<T> {
     fn first_request(&self, fabric: &Fabric, wave: &JobList<'_>, tag: usize, queue: u32) -> MadRequest {
         let (job, tag) = (&wave.jobs[tag], tag as u64);
         match &job.kind {
-            Kind::Table(attribute) => job.request(queue, tag, Method::Set, *attribute, wave.data(job)),
+            Kind::Table(_) => job.set(queue, tag, wave.data(job)),
             Kind::Port(port, change) => {
                 let owner = fabric.port(*port);
                 match self.port_infos.get(&(fabric.node(owner.node).guid, owner.num)) {
                     Some(known) => job.set_port(queue, tag, known, *change),
-                    None => job.request(queue, tag, Method::Get, AttributeId::PortInfo, Box::new([0; SMP_DATA_SIZE])),
+                    None => job.get(queue, tag),
                 }
             }
         }
@@ -437,8 +432,7 @@ impl WaveProgress {
         if !doubtful || !matches!(job.kind, Kind::Port(..)) || !self.doubted.insert(tag) {
             return Err(Failure::NoAnswer(failed));
         }
-        let data = Box::new([0; SMP_DATA_SIZE]);
-        exchange.submit(job.request(failed.request.device, tag, Method::Get, AttributeId::PortInfo, data));
+        exchange.submit(job.get(failed.request.device, tag));
         Ok(())
     }
 
@@ -501,40 +495,28 @@ impl Job {
         }
     }
 
-    fn request(
-        &self,
-        device: u32,
-        tag: u64,
-        method: Method,
-        attribute: AttributeId,
-        data: Box<[u8; SMP_DATA_SIZE]>,
-    ) -> MadRequest {
-        let body = RequestBody::Smp { path: self.path.clone(), attribute, data };
-        MadRequest { device, tag, method, modifier: self.modifier, body }
+    fn get(&self, device: u32, tag: u64) -> MadRequest {
+        MadRequest::get(device, tag, self.path.clone(), self.attribute(), self.modifier)
+    }
+
+    fn set(&self, device: u32, tag: u64, data: Box<[u8; SMP_DATA_SIZE]>) -> MadRequest {
+        let body = RequestBody::Smp { path: self.path.clone(), attribute: self.attribute(), data };
+        MadRequest { device, tag, method: Method::Set, modifier: self.modifier, body }
     }
 
     fn set_port(&self, device: u32, tag: u64, known: &PortInfo, change: PortChange) -> MadRequest {
-        let data = Box::new(change.written_over(known).encode());
-        self.request(device, tag, Method::Set, AttributeId::PortInfo, data)
+        self.set(device, tag, Box::new(change.written_over(known).encode()))
     }
 }
 
 impl PortChange {
-    /// The PortInfo to set: the known one with this change, and *no change* in every field that can express it (section
-    /// 14.2.5.6).
+    /// The PortInfo to set: the known one with this change.
     fn written_over(self, known: &PortInfo) -> PortInfo {
-        let mut info = PortInfo {
-            port_state: self.state.map_or(wire::PortState::NoChange, wire_state),
-            port_phys_state: wire::PortPhysState::NoChange,
-            link_down_default_state: 0,
-            link_width_enabled: 0,
-            link_speed_enabled: 0,
-            link_speed_ext_enabled: 0,
-            link_speed_ext2_enabled: 0,
-            operational_vls: wire::VlCount::from(0),
-            client_reregister: self.reregister,
-            ..known.clone()
-        };
+        let mut info = known.unchanged();
+        info.client_reregister = self.reregister;
+        if let Some(state) = self.state {
+            info.port_state = wire_state(state);
+        }
         if let Some((lid, sl)) = self.master_sm {
             (info.master_sm_lid, info.master_sm_sl) = (lid, sl);
         }
@@ -563,11 +545,6 @@ impl PortChange {
     }
 }
 
-/// The PortInfo that changes nothing at a port that holds `held`.
-pub(super) fn unchanged(held: &PortInfo) -> PortInfo {
-    PortChange::default().written_over(held)
-}
-
 fn same_table(
     attribute: AttributeId,
     asked: &[u8; SMP_DATA_SIZE],
@@ -590,28 +567,12 @@ fn same_table(
     }
 }
 
-/// The node or port that a write goes to.
-#[derive(Clone, Copy, Debug)]
-enum Target {
-    Node(NodeId),
-    Port(PortId),
-}
-
-impl Target {
-    fn node(self, fabric: &Fabric) -> NodeId {
-        match self {
-            Target::Node(node) => node,
-            Target::Port(port) => fabric.port(port).node,
-        }
-    }
-}
-
 /// The target of a write and what it sets; none for a write that changes only the manager itself.
-fn kind_of(fabric: &Fabric, write: &Write, sources: SourceControl) -> Option<(Target, u32, Kind)> {
+fn kind_of(fabric: &Fabric, write: &Write, sources: SourceControl) -> Option<(RequestTarget, u32, Kind)> {
     let number = |port: PortId| u32::from(fabric.port(port).num.0);
     Some(match write {
         Write::LftBlock { switch, block, .. } => {
-            (Target::Node(*switch), u32::from(*block), Kind::Table(AttributeId::LinearForwardingTable))
+            (RequestTarget::Node(*switch), u32::from(*block), Kind::Table(AttributeId::LinearForwardingTable))
         }
         Write::SlToVl { node, scope, .. } => {
             let (target, modifier) = sl_to_vl_target(fabric, *node, *scope);
@@ -619,31 +580,35 @@ fn kind_of(fabric: &Fabric, write: &Write, sources: SourceControl) -> Option<(Ta
         }
         Write::PortState { port, state } => {
             let change = PortChange { state: Some(*state), ..PortChange::default() };
-            (Target::Port(*port), number(*port), Kind::Port(*port, change))
+            (RequestTarget::Port(*port), number(*port), Kind::Port(*port, change))
         }
         Write::MasterSm { port, lid, sl } => {
             // P3.8: what such a port still sends on its old service level is discarded at the port itself.
             let any_sl = matches!(sources, SourceControl::Fenced { .. });
             let change = PortChange { master_sm: Some((*lid, *sl)), any_sl, ..PortChange::default() };
-            (Target::Port(*port), number(*port), Kind::Port(*port, change))
+            (RequestTarget::Port(*port), number(*port), Kind::Port(*port, change))
         }
         Write::ActiveHalf { port, .. } if matches!(sources, SourceControl::Fenced { .. }) => {
             // Clients that are asked to reregister query the SA again, and learn the new half (P3.8).
             let change = PortChange { reregister: true, ..PortChange::default() };
-            (Target::Port(*port), number(*port), Kind::Port(*port, change))
+            (RequestTarget::Port(*port), number(*port), Kind::Port(*port, change))
         }
-        Write::ActiveHalf { port, .. } => (Target::Port(*port), number(*port), Kind::Table(AttributeId::ActiveHalf)),
+        Write::ActiveHalf { port, .. } => {
+            (RequestTarget::Port(*port), number(*port), Kind::Table(AttributeId::ActiveHalf))
+        }
         Write::SaHalf { .. } => return None,
     })
 }
 
-fn sl_to_vl_target(fabric: &Fabric, node: NodeId, scope: SlToVlScope) -> (Target, u32) {
+fn sl_to_vl_target(fabric: &Fabric, node: NodeId, scope: SlToVlScope) -> (RequestTarget, u32) {
     match scope {
-        SlToVlScope::Pair { input, output } => (Target::Node(node), SlToVlModifier::Pair { input, output }.encode()),
-        SlToVlScope::All => (Target::Node(node), SlToVlModifier::Every.encode()),
+        SlToVlScope::Pair { input, output } => {
+            (RequestTarget::Node(node), SlToVlModifier::Pair { input, output }.encode())
+        }
+        SlToVlScope::All => (RequestTarget::Node(node), SlToVlModifier::Every.encode()),
         // An end port has one table, which is reached through the port itself; the modifier has no meaning there.
         SlToVlScope::EndPort { port } => {
-            let target = fabric.port_at(node, port).map_or(Target::Node(node), Target::Port);
+            let target = fabric.port_at(node, port).map_or(RequestTarget::Node(node), RequestTarget::Port);
             (target, SlToVlModifier::Pair { input: PortNum::ZERO, output: PortNum::ZERO }.encode())
         }
     }

@@ -1,10 +1,9 @@
 //! Single requests: for bringing a subnet up, which needs more than the writes of plans.
 
-use super::apply;
 use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, settled};
 use super::{Ailment, REQUESTS_AT_A_TIME, SubnetError, Timing};
-use crate::fabric::{NodeId, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, PortNum};
 use crate::transport::Transport;
 use crate::wire::{
@@ -20,6 +19,16 @@ pub enum RequestTarget {
     Node(NodeId),
     /// A port of a CA or router through itself; of a switch, the switch.
     Port(PortId),
+}
+
+impl RequestTarget {
+    /// The device, or that of the port.
+    pub(super) fn node(self, fabric: &Fabric) -> NodeId {
+        match self {
+            RequestTarget::Node(node) => node,
+            RequestTarget::Port(port) => fabric.port(port).node,
+        }
+    }
 }
 
 /// One request of subnet management.
@@ -56,7 +65,7 @@ pub type AskResult = Result<Box<[u8; SMP_DATA_SIZE]>, SubnetError>;
 const MOMENT_NS: u64 = 1_000;
 
 /// Unanswered requests, by device, attribute number and whether it is a `Set`: how often each was sent, and when last.
-type Unanswered = FxHashMap<(u32, u16, bool), (u32, u64)>;
+pub(super) type Unanswered = FxHashMap<(u32, u16, bool), (u32, u64)>;
 
 /// What a request asks a device for.
 fn asked(request: &MadRequest) -> Option<(u32, u16, bool)> {
@@ -85,25 +94,10 @@ impl<T: Transport> Manager<T> {
         Ok(answers)
     }
 
-    /// Asks devices side by side, some of them once; none if `until_event` and one has come.
-    ///
-    /// # Errors
-    /// As [`Manager::ask`].
-    pub async fn ask_beside(
-        &mut self,
-        asks: Vec<(Ask, bool)>,
-        until_event: bool,
-    ) -> Result<Option<Vec<AskResult>>, SubnetError> {
-        let once = asks.iter().zip(0..).filter(|((_, once), _)| *once).map(|(_, tag)| tag).collect();
-        let asks = asks.into_iter().map(|(ask, _)| ask);
-        let answers = self.ask_some(asks, &mut Unanswered::default(), &once, until_event).await?;
-        Ok((!self.is_interrupted(until_event)).then_some(answers))
-    }
-
     /// Sends one batch of a longer list, so that incoming requests are served between batches. `silent` holds what went
     /// unanswered in earlier batches; requests whose index is in `once` are sent without retries. With `until_event`,
     /// sending stops as soon as an event arrives.
-    async fn ask_some(
+    pub(super) async fn ask_some(
         &mut self,
         asks: impl Iterator<Item = Ask>,
         silent: &mut Unanswered,
@@ -196,7 +190,11 @@ impl<T: Transport> Manager<T> {
         Ok(is_back)
     }
 
-    async fn ask_once(&mut self, asks: Vec<Ask>) -> Result<Vec<AskResult>, SubnetError> {
+    /// Asks devices side by side, each request once.
+    ///
+    /// # Errors
+    /// As [`Manager::ask`].
+    pub async fn ask_once(&mut self, asks: Vec<Ask>) -> Result<Vec<AskResult>, SubnetError> {
         let once = (0..asks.len() as u64).collect();
         self.ask_some(asks.into_iter(), &mut Unanswered::default(), &once, false).await
     }
@@ -309,14 +307,12 @@ impl<T: Transport> Manager<T> {
         self.light_sweep_took_ns.take()
     }
 
-    fn request_of(&self, ask: Ask, tag: u64) -> Result<Result<MadRequest, SubnetError>, SubnetError> {
+    /// The request of an ask; an error within, if no path leads there.
+    pub(super) fn request_of(&self, ask: Ask, tag: u64) -> Result<Result<MadRequest, SubnetError>, SubnetError> {
         let topology = self.topology("asking devices")?;
         let fabric = &topology.fabric;
-        let (node, path) = match ask.place {
-            RequestTarget::Node(node) => (node, topology.paths.to_node(fabric, node)),
-            RequestTarget::Port(port) => (fabric.port(port).node, topology.paths.to_port(fabric, port)),
-        };
-        let Some(path) = path else {
+        let node = ask.place.node(fabric);
+        let Some(path) = topology.path_to(ask.place) else {
             let attempted = format!("{:?} {:?} of {}", ask.method, ask.attribute, fabric.describe_node(node));
             return Ok(Err(SubnetError::NoPath { attempted }));
         };
@@ -360,7 +356,7 @@ fn as_it_is(attribute: AttributeId, data: &[u8; SMP_DATA_SIZE]) -> [u8; SMP_DATA
     match attribute {
         // Writing a 1 would clear the bit.
         AttributeId::SwitchInfo => SwitchInfo { port_state_change: false, ..SwitchInfo::decode(data) }.encode(),
-        AttributeId::PortInfo => apply::unchanged(&PortInfo::decode(data)).encode(),
+        AttributeId::PortInfo => PortInfo::decode(data).unchanged().encode(),
         _ => *data,
     }
 }

@@ -8,11 +8,11 @@
 //! glance.
 
 use super::SubnetError;
-use super::exchange::{Exchange, MadData, MadRequest, RequestBody};
+use super::exchange::{Exchange, MadData, MadRequest};
 use super::manager::{Manager, settled};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::transport::Transport;
-use crate::wire::{AttributeId, Method, SMP_DATA_SIZE, SwitchInfo};
+use crate::wire::{AttributeId, SwitchInfo};
 use std::collections::BTreeSet;
 
 impl<T: Transport> Manager<T> {
@@ -72,10 +72,7 @@ impl<T: Transport> Manager<T> {
                 changed.insert(switch);
                 continue;
             };
-            let body =
-                RequestBody::Smp { path, attribute: AttributeId::SwitchInfo, data: Box::new([0; SMP_DATA_SIZE]) };
-            let tag = u64::from(switch.0);
-            exchange.submit_once(MadRequest { device: switch.0, tag, method: Method::Get, modifier: 0, body });
+            exchange.submit_once(MadRequest::get(switch.0, switch.0.into(), path, AttributeId::SwitchInfo, 0));
         }
         let on = |_: &mut Exchange, done| {
             let (switch, has_changed) = match settled(done) {

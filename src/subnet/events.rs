@@ -9,7 +9,7 @@ use super::{SubnetError, SubnetEvent};
 use crate::fabric::{Fabric, NodeId, Port, PortId};
 use crate::ids::Lid;
 use crate::transport::{Datagram, Transport};
-use crate::wire::{AttributeId, Method, Notice, SMP_DATA_SIZE, Smp, SwitchInfo, Trap, capability};
+use crate::wire::{AttributeId, Method, Notice, Smp, SwitchInfo, Trap, capability};
 use std::collections::BTreeSet;
 
 /// Time since the last copy of a trap after which the same transaction is a new trap. Devices repeat theirs every
@@ -123,10 +123,7 @@ impl<T: Transport> Manager<T> {
         let mut exchange = Exchange::new(self.timing);
         for switch in topology.fabric.switches() {
             if let Some(path) = topology.paths.to_node(&topology.fabric, switch) {
-                let attribute = AttributeId::SwitchInfo;
-                let body = RequestBody::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) };
-                let tag = u64::from(switch.0);
-                exchange.submit(MadRequest { device: switch.0, tag, method: Method::Get, modifier: 0, body });
+                exchange.submit(MadRequest::get(switch.0, switch.0.into(), path, AttributeId::SwitchInfo, 0));
             }
         }
         // A bit that stays set says nothing new; traps of such a switch, and the ends of its cables, still do.

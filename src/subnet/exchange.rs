@@ -29,6 +29,12 @@ pub(super) struct MadRequest {
 }
 
 impl MadRequest {
+    /// A Get of subnet management.
+    pub(super) fn get(device: u32, tag: u64, path: DirectedPath, attribute: AttributeId, modifier: u32) -> MadRequest {
+        let body = RequestBody::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) };
+        MadRequest { device, tag, method: Method::Get, modifier, body }
+    }
+
     /// Whether it changes what a device does with packets.
     pub(super) fn writes(&self) -> bool {
         let is_word = match &self.body {

@@ -83,12 +83,12 @@ impl FenceState {
 
     /// Whether an end port is known to discard service levels of data.
     fn is_closed(&self, port: &EndPort) -> bool {
-        self.in_force.get(port).map_or_else(|| self.maybe_closed.contains(port), discards)
+        self.in_force.get(port).map_or_else(|| self.maybe_closed.contains(port), SlToVl::discards)
     }
 
     /// An end port is about to be written, with this table if it is known: it may keep the one that it has.
     fn forget(&mut self, port: EndPort, wanted: Option<SlToVl>) {
-        if self.is_closed(&port) || wanted.is_some_and(|table| discards(&table)) {
+        if self.is_closed(&port) || wanted.is_some_and(|table| table.discards()) {
             self.maybe_closed.insert(port);
         }
         self.in_force.remove(&port);
@@ -109,10 +109,6 @@ impl FenceState {
         let table = self.closed(port, *self.wanted.get(port)?, reserved);
         (self.in_force.get(port) != Some(&table)).then_some(table)
     }
-}
-
-fn discards(table: &SlToVl) -> bool {
-    Sl::all().any(|sl| table.get(sl) == Vl::MANAGEMENT)
 }
 
 fn key(fabric: &Fabric, port: PortId) -> EndPort {
@@ -209,7 +205,7 @@ impl<T: Transport> Manager<T> {
     /// written. The half in force is `half`. The SA answers as before until it gets another directory.
     pub fn begin_mastership(&mut self, half: Half) {
         let FenceState { in_force, mut maybe_closed, .. } = std::mem::take(&mut self.fence);
-        maybe_closed.extend(in_force.into_iter().filter(|(_, table)| discards(table)).map(|(port, _)| port));
+        maybe_closed.extend(in_force.into_iter().filter(|(_, table)| table.discards()).map(|(port, _)| port));
         (self.fence.maybe_closed, self.sa_half) = (maybe_closed, half);
         self.forget_counters();
         self.clear_bits();
@@ -226,12 +222,12 @@ impl<T: Transport> Manager<T> {
     pub fn closed_ends(&self) -> usize {
         let Some(known) = &self.topology else { return 0 };
         let FenceState { stage, maybe_closed, in_force, .. } = &self.fence;
-        if *stage == FenceStage::Open && maybe_closed.is_empty() && !in_force.values().any(discards) {
+        if *stage == FenceStage::Open && maybe_closed.is_empty() && !in_force.values().any(SlToVl::discards) {
             return 0;
         }
         let ends = known.fabric.end_ports().filter(|&port| known.fabric.node(known.fabric.port(port).node).present);
         let closes =
-            |port: &EndPort| self.fence.lacking(port, self.reserved_sl()).is_some_and(|table| discards(&table));
+            |port: &EndPort| self.fence.lacking(port, self.reserved_sl()).is_some_and(|table| table.discards());
         ends.map(|port| key(&known.fabric, port)).filter(|port| self.fence.is_closed(port) || closes(port)).count()
     }
 

@@ -15,7 +15,7 @@ use super::{Glance, SubnetError};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::transport::Transport;
-use crate::wire::{self, AttributeId, Method, PortInfo, SMP_DATA_SIZE, SwitchInfo};
+use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
 use std::collections::BTreeSet;
 
 /// What an SMP asks, in its tag: 0, SwitchInfo; else PortInfo of the port with this number.
@@ -41,7 +41,7 @@ impl Glancing<'_> {
             return;
         }
         match path.hops().len() <= MOST_HOPS {
-            true => exchange.submit(get(switch, path, AttributeId::SwitchInfo, SWITCH)),
+            true => exchange.submit(MadRequest::get(switch.0, SWITCH, path, AttributeId::SwitchInfo, 0)),
             false => self.unsure = true,
         }
     }
@@ -68,7 +68,8 @@ impl Glancing<'_> {
         }
         for (_, port) in self.cabled(switch) {
             self.open[switch.index()] += 1;
-            exchange.submit(get(switch, path.clone(), AttributeId::PortInfo, u64::from(port.0)));
+            let (tag, modifier) = (u64::from(port.0), u32::from(port.0));
+            exchange.submit(MadRequest::get(switch.0, tag, path.clone(), AttributeId::PortInfo, modifier));
         }
     }
 
@@ -106,11 +107,6 @@ impl Glancing<'_> {
         let cabled = self.fabric.ports_of(switch).filter(|&port| self.fabric.peer(port).is_some());
         cabled.map(|port| (port, self.fabric.port(port).num)).collect()
     }
-}
-
-fn get(switch: NodeId, path: DirectedPath, attribute: AttributeId, tag: u64) -> MadRequest {
-    let body = RequestBody::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) };
-    MadRequest { device: switch.0, tag, method: Method::Get, modifier: tag as u32, body }
 }
 
 impl<T: Transport> Manager<T> {

@@ -6,8 +6,9 @@
 //! a pause, which doubles each time that it fails anew.
 
 use super::manager::{Failed, KnownTopology, Manager};
-use super::missing::Retrial;
+use super::missing::LONGEST_PAUSE_NS;
 use super::paths::DirectedPaths;
+use super::retrial::Retrial;
 use super::sweep::{FailedQuestion, Sweep};
 use crate::fabric::{Fabric, NodeId, Port, PortId};
 use crate::ids::Guid;
@@ -15,12 +16,10 @@ use crate::transport::Transport;
 use crate::wire::{AttributeId, Method, PortInfo, PortState, SMP_DATA_SIZE};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long a device is left out at first.
-const FIRST_PAUSE_NS: u64 = 10_000_000_000;
 /// How long a device that failed is spared further questions that are not needed.
 const LATELY_NS: u64 = 300_000_000_000;
-/// The longest that it is left out at a time.
-const LONGEST_PAUSE_NS: u64 = 640_000_000_000;
+/// The longest that a device is left out at a time.
+const LONGEST_ABSENCE_NS: u64 = 640_000_000_000;
 
 /// How long a device must have accepted all writes to count as recovered, where no reading shows it.
 const TAKES_FOR_NS: u64 = 60_000_000_000;
@@ -114,6 +113,25 @@ impl Ailment {
         }
     }
 
+    /// A newcomer, as a device of what was found, that is not taken in: this attribute shows why.
+    pub(crate) fn misfit(found: &Fabric, node: NodeId, attribute: AttributeId, why: String) -> Ailment {
+        let (device, name, fails) = (found.node(node).guid, found.describe_node(node), FailingAs::Unfit(why));
+        let ailment = Ailment::of(device, name, attribute, Method::Get, fails);
+        Ailment { essential: false, retrial: Retrial::NEVER, ..ailment }
+    }
+
+    /// Whether it is that of a newcomer that is not taken in.
+    pub fn is_misfit(&self) -> bool {
+        matches!(self.fails, FailingAs::Unfit(_)) && !self.essential
+    }
+
+    fn key(&self) -> AilmentKey {
+        match self.fails {
+            FailingAs::Unfit(_) => (self.device, self.attribute.into(), FailingSide::Fit),
+            _ => key(self.device, self.attribute, self.method),
+        }
+    }
+
     /// The modifier of the request that it failed at.
     pub(super) fn modifier(&self) -> u32 {
         self.modifier
@@ -139,8 +157,8 @@ pub(super) type WrittenTable = (u32, Box<[u8; SMP_DATA_SIZE]>);
 struct Absence {
     /// Whether it is left out now, and not on trial.
     is_out: bool,
-    until_ns: u64,
-    pause_ns: u64,
+    /// When it is readmitted on trial.
+    retrial: Retrial,
     /// Whether it was retried early. Once is enough: a port that trains again looks like one without a cable.
     was_hurried: bool,
     /// The devices of the hosts that it, and those left out with it, cut off.
@@ -150,8 +168,7 @@ struct Absence {
 /// The health of all devices.
 #[derive(Debug, Default)]
 pub(super) struct Health {
-    /// By device, number of the attribute, and whether it is written.
-    ailing: BTreeMap<(Guid, u16, bool), Ailment>,
+    ailing: BTreeMap<AilmentKey, Ailment>,
     absent: BTreeMap<Guid, Absence>,
 }
 
@@ -176,12 +193,13 @@ impl Health {
     /// How a device was left out before, unless it has been healthy for long: one that accepts a write now and then
     /// would otherwise be taken back and left out for ever, with the first pause each time.
     fn absence_lately(&self, device: Guid, now_ns: u64) -> Option<&Absence> {
-        let is_late = |absence: &&Absence| now_ns <= absence.until_ns.saturating_add(WELL_FOR * absence.pause_ns);
-        self.absent.get(&device).filter(|absence| absence.is_out || is_late(absence))
+        let absence = self.absent.get(&device)?;
+        let Retrial { due_ns, pause_ns } = absence.retrial;
+        (absence.is_out || now_ns <= due_ns.saturating_add(WELL_FOR * pause_ns)).then_some(absence)
     }
 
     fn fails(&mut self, new: Ailment) {
-        let known = self.ailing.entry(key(new.device, new.attribute, new.method)).or_insert_with(|| new.clone());
+        let known = self.ailing.entry(new.key()).or_insert_with(|| new.clone());
         known.times += 1;
         (known.fails, known.last_ns, known.name) = (new.fails, new.last_ns, new.name);
         known.has_taken = false;
@@ -198,7 +216,8 @@ impl Health {
         let own = self.ailing.values().filter(move |ailment| ailment.device == device && ailment.method == Method::Get);
         let of_sweeps =
             |ailment: &&Ailment| matches!(ailment.attribute, AttributeId::SwitchInfo | AttributeId::PortInfo);
-        own.filter(of_sweeps).map(|ailment| (ailment.attribute, ailment.modifier))
+        let are_asked = own.filter(of_sweeps).filter(|ailment| !matches!(ailment.fails, FailingAs::Unfit(_)));
+        are_asked.map(|ailment| (ailment.attribute, ailment.modifier))
     }
 
     /// Whether some device that is not left out is to be asked again for what it failed at.
@@ -212,7 +231,7 @@ impl Health {
         let is_out = |device: Guid| absent.get(&device).is_some_and(|absence| absence.is_out);
         let due = self.ailing.values_mut().filter(|own| !is_out(own.device) && own.retrial.is_due(now_ns));
         due.map(|ailment| {
-            ailment.retrial = ailment.retrial.next(now_ns);
+            ailment.retrial = ailment.retrial.next(now_ns, LONGEST_PAUSE_NS);
             ailment.clone()
         })
         .collect()
@@ -233,7 +252,7 @@ impl Health {
                 FailingAs::Refuses(_) | FailingAs::Unfit(_) => false,
             };
             if !absence.was_hurried && own.all(may_do_better) {
-                (absence.until_ns, absence.was_hurried) = (now_ns, true);
+                (absence.retrial.due_ns, absence.was_hurried) = (now_ns, true);
             }
         }
     }
@@ -241,7 +260,7 @@ impl Health {
     /// Readmits on trial every device whose pause is over.
     pub(super) fn readmit(&mut self, now_ns: u64) {
         for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {
-            if absence.until_ns <= now_ns {
+            if absence.retrial.is_due(now_ns) {
                 absence.is_out = false;
                 tracing::info!(%device, "a device that was left out is tried again");
             }
@@ -249,8 +268,21 @@ impl Health {
     }
 }
 
-fn key(device: Guid, attribute: AttributeId, method: Method) -> (Guid, u16, bool) {
-    (device, attribute.into(), method == Method::Set)
+/// A device, the number of an attribute, and what of it fails.
+type AilmentKey = (Guid, u16, FailingSide);
+
+/// What of an attribute a device fails at.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum FailingSide {
+    Read,
+    /// What it reads as does not fit the subnet; that it answers proves nothing.
+    Fit,
+    Write,
+}
+
+fn key(device: Guid, attribute: AttributeId, method: Method) -> AilmentKey {
+    let side = if method == Method::Set { FailingSide::Write } else { FailingSide::Read };
+    (device, attribute.into(), side)
 }
 
 /// Whether a device that fails at this cannot be trusted with data. Whether a switch must accept SwitchInfo depends on
@@ -297,6 +329,8 @@ impl<T: Transport> Manager<T> {
         self.health.absent.retain(|&device, _| sweep.name(device).is_some());
         self.health.ailing.retain(|_, ailment| match sweep.name(ailment.device) {
             None => false,
+            // A sweep does not know what fits.
+            Some(_) if ailment.is_misfit() => true,
             Some(name) => {
                 if !name.is_empty() {
                     ailment.name = name;
@@ -329,6 +363,22 @@ impl<T: Transport> Manager<T> {
     /// Whether a switch's port-change bit stays set whatever is written.
     pub(super) fn keeps_its_bit(&self, node: NodeId) -> bool {
         self.fails_at(node, AttributeId::SwitchInfo, Method::Set)
+    }
+
+    /// Records the newcomers that are not taken in, in place of those before.
+    pub fn misfits_are(&mut self, misfits: Vec<Ailment>) {
+        let now_ns = self.transport.now_ns();
+        let known = self.health.ailing.values().filter(|ailment| ailment.is_misfit());
+        let known: BTreeMap<Guid, u64> = known.map(|ailment| (ailment.device, ailment.since_ns)).collect();
+        self.health.ailing.retain(|_, ailment| !ailment.is_misfit());
+        for misfit in misfits {
+            let since_ns = known.get(&misfit.device).copied();
+            if let (None, FailingAs::Unfit(why)) = (since_ns, &misfit.fails) {
+                tracing::warn!("{} came and is not taken in: {why}", misfit.name);
+            }
+            let (since_ns, last_ns) = (since_ns.unwrap_or(now_ns), now_ns);
+            self.health.ailing.insert(misfit.key(), Ailment { since_ns, last_ns, ..misfit });
+        }
     }
 
     fn note(&mut self, ailment: Ailment) {
@@ -390,7 +440,7 @@ impl<T: Transport> Manager<T> {
             return false;
         }
         if ailment.is_refuted_by_reading(data, now_ns) {
-            self.health.ailing.remove(&key(ailment.device, ailment.attribute, ailment.method));
+            self.health.ailing.remove(&ailment.key());
         }
         true
     }
@@ -450,11 +500,11 @@ impl<T: Transport> Manager<T> {
             if absence.is_some_and(|absence| absence.is_out) {
                 continue;
             }
-            let pause_ns = absence.map_or(FIRST_PAUSE_NS, |absence| (absence.pause_ns * 2).min(LONGEST_PAUSE_NS));
-            let until_ns = now_ns.saturating_add(pause_ns);
+            let again = |absence: &Absence| absence.retrial.next(now_ns, LONGEST_ABSENCE_NS);
+            let retrial = absence.map_or_else(|| Retrial::from(now_ns), again);
             let was_hurried = absence.is_some_and(|absence| absence.was_hurried);
             let cuts_off = cuts_off.clone();
-            left.push((ailment.clone(), Absence { is_out: true, until_ns, pause_ns, was_hurried, cuts_off }));
+            left.push((ailment.clone(), Absence { is_out: true, retrial, was_hurried, cuts_off }));
         }
         for (ailment, absence) in &left {
             self.health.absent.insert(ailment.device, absence.clone());
@@ -512,7 +562,7 @@ impl<T: Transport> Manager<T> {
 
     /// When the next device that is left out is to be tried again.
     pub fn next_trial_ns(&self) -> Option<u64> {
-        self.health.absent.values().filter(|absence| absence.is_out).map(|absence| absence.until_ns).min()
+        self.health.absent.values().filter(|absence| absence.is_out).map(|absence| absence.retrial.due_ns).min()
     }
 }
 

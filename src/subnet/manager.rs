@@ -7,13 +7,14 @@ use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequ
 use super::fence::{Fence, FenceState};
 use super::health::Health;
 use super::missing::MissingDevices;
-use super::paths::DirectedPaths;
+use super::paths::{DirectedPath, DirectedPaths};
 use super::responder::Respond;
+use super::silence::SilentPlaces;
 use super::sweep::{AskedPlace, Sweep};
 use super::zero::CounterZero;
 use super::{
-    Applied, Discovered, Glance, Leaving, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager, Timing,
-    WriteOrder,
+    Applied, Discovered, Glance, Leaving, RequestTarget, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
+    Timing, WriteOrder,
 };
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -112,6 +113,8 @@ pub struct Manager<T> {
     pub(super) zero: CounterZero,
     /// Which kinds of switches report whether they choose outputs by themselves.
     pub(super) adaptive: AdaptiveKinds,
+    /// What did not answer the last time that it was asked beside other work.
+    pub(super) silent: SilentPlaces,
     /// LIDs that have sent traps as a manager's port.
     pub(super) callers: BTreeSet<Lid>,
     /// What devices fail at.
@@ -150,6 +153,15 @@ pub(super) struct KnownTopology {
     pub(super) paths: DirectedPaths,
     /// The SM's own port.
     pub(super) sm: PortId,
+}
+
+impl KnownTopology {
+    pub(super) fn path_to(&self, target: RequestTarget) -> Option<DirectedPath> {
+        match target {
+            RequestTarget::Node(node) => self.paths.to_node(&self.fabric, node),
+            RequestTarget::Port(port) => self.paths.to_port(&self.fabric, port),
+        }
+    }
 }
 
 /// The report of a device that a drain token has arrived at a leaf.
@@ -191,6 +203,7 @@ impl<T: Transport> Manager<T> {
             found: Freshness::Stale,
             changed: BTreeSet::new(),
             adaptive: AdaptiveKinds::default(),
+            silent: SilentPlaces::default(),
             callers: BTreeSet::new(),
             health: Health::default(),
             clears: true,

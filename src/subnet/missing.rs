@@ -7,43 +7,19 @@
 //! follows.
 
 use super::SubnetError;
-use super::exchange::{Exchange, MadData, MadRequest, RequestBody};
+use super::exchange::{Exchange, MadData, MadRequest};
 use super::manager::{Manager, settled};
 use super::paths::{DirectedPath, MOST_HOPS};
+use super::retrial::{FIRST_PAUSE_NS, Retrial};
 use super::sweep::Sweep;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, PortNum};
 use crate::transport::Transport;
-use crate::wire::{self, AttributeId, Method, PortInfo, SMP_DATA_SIZE};
+use crate::wire::{self, AttributeId, PortInfo};
 use std::collections::BTreeMap;
 
-/// The first pause before a question that failed is asked again.
-pub(super) const FIRST_PAUSE_NS: u64 = 10_000_000_000;
-/// The longest.
-const LONGEST_PAUSE_NS: u64 = 60_000_000_000;
-
-/// When something that failed is asked again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Retrial {
-    due_ns: u64,
-    pause_ns: u64,
-}
-
-impl Retrial {
-    pub(super) fn from(now_ns: u64) -> Retrial {
-        Retrial { due_ns: now_ns.saturating_add(FIRST_PAUSE_NS), pause_ns: FIRST_PAUSE_NS }
-    }
-
-    pub(super) fn is_due(self, now_ns: u64) -> bool {
-        self.due_ns <= now_ns
-    }
-
-    /// The one after this, which is made now.
-    pub(super) fn next(self, now_ns: u64) -> Retrial {
-        let pause_ns = (self.pause_ns * 2).min(LONGEST_PAUSE_NS);
-        Retrial { due_ns: now_ns.saturating_add(pause_ns), pause_ns }
-    }
-}
+/// The longest pause between two questions to what failed at them.
+pub(super) const LONGEST_PAUSE_NS: u64 = 60_000_000_000;
 
 /// A link that is up, and behind which no device answers as it must.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -114,7 +90,7 @@ impl<T: Transport> Manager<T> {
         let now_ns = self.transport.now_ns();
         let mut asked = Vec::new();
         for missing in self.missing.values_mut().filter(|missing| missing.retrial.is_due(now_ns)) {
-            missing.retrial = missing.retrial.next(now_ns);
+            missing.retrial = missing.retrial.next(now_ns, LONGEST_PAUSE_NS);
             asked.push(missing.clone());
         }
         let near_and_far = |missing: &MissingDevice| {
@@ -136,9 +112,8 @@ impl<T: Transport> Manager<T> {
             let at_far: Vec<_> = at_far.map(|(attribute, modifier)| (far, attribute, modifier)).collect();
             open[rank] = at_far.len();
             for (turn, (path, attribute, modifier)) in std::iter::once(at_near).chain(at_far).enumerate() {
-                let body = RequestBody::Smp { path: path.clone(), attribute, data: Box::new([0; SMP_DATA_SIZE]) };
                 let tag = (rank as u64) << 32 | turn as u64;
-                exchange.submit_once(MadRequest { device: rank as u32, tag, method: Method::Get, modifier, body });
+                exchange.submit_once(MadRequest::get(rank as u32, tag, path.clone(), attribute, modifier));
             }
         }
         let mut has_no_link = vec![false; asked.len()];

@@ -25,6 +25,8 @@ mod manager;
 mod missing;
 mod paths;
 mod responder;
+mod retrial;
+mod silence;
 mod sweep;
 mod timing;
 mod zero;

@@ -22,6 +22,11 @@ impl SlToVl {
     pub fn get(&self, sl: Sl) -> Vl {
         self.0[sl.index()]
     }
+
+    /// Whether it discards some service level.
+    pub fn discards(&self) -> bool {
+        self.0.contains(&Vl::MANAGEMENT)
+    }
 }
 
 /// All SL-to-VL tables of one node. For a CA or a router each port has one, input 0 standing for the port's own queues.

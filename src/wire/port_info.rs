@@ -314,6 +314,23 @@ attribute! {
 }
 
 impl PortInfo {
+    /// What changes nothing at a port that holds this: *no change* in every field that can express it.
+    #[must_use]
+    pub fn unchanged(&self) -> PortInfo {
+        PortInfo {
+            port_state: PortState::NoChange,
+            port_phys_state: PortPhysState::NoChange,
+            link_down_default_state: 0,
+            link_width_enabled: 0,
+            link_speed_enabled: 0,
+            link_speed_ext_enabled: 0,
+            link_speed_ext2_enabled: 0,
+            operational_vls: VlCount::from(0),
+            client_reregister: false,
+            ..self.clone()
+        }
+    }
+
     /// The speed in use: the newest of the three fields that says one. None while the link is down or of a kind not
     /// known.
     pub fn speed(&self) -> Option<LinkSpeed> {

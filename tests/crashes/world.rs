@@ -156,8 +156,7 @@ impl Held {
 
     /// The devices that discard a level: at rest, no manager closes any.
     pub fn closed(&self) -> BTreeSet<Guid> {
-        let is_closed = |table: &SlToVl| Sl::all().any(|sl| table.get(sl) == Vl::MANAGEMENT);
-        self.lanes.iter().filter(|(_, table)| is_closed(table)).map(|((guid, ..), _)| *guid).collect()
+        self.lanes.iter().filter(|(_, table)| table.discards()).map(|((guid, ..), _)| *guid).collect()
     }
 }
 

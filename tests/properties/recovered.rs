@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use reconfig::change::{Recovery, RecoveryInput, RecoveryWay, prepare_recovery};
 use reconfig::driver::Running;
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Half, Lid, PortNum, Sl, Vl};
+use reconfig::ids::{Half, Lid, PortNum, Vl};
 use reconfig::machine::Outcome;
 use reconfig::plan::{Arming, MovedBy, Policy, Scheme, sl_to_vl_pairs};
 use reconfig::routing::{Connectivity, Demand, Engine};
@@ -68,7 +68,7 @@ impl Found {
         fabric.end_ports().filter(|&port| fabric.peer(port).is_some()).any(|port| {
             let at = fabric.port(port);
             let held = self.tables.sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num);
-            Sl::all().any(|sl| held.get(sl) == Vl::MANAGEMENT)
+            held.discards()
         })
     }
 

@@ -32,7 +32,7 @@ fn a_lid_that_somebody_else_changes_is_given_back() {
         let ((port, own), (_, other)) = (address(&scene, device), address(&scene, "host-3 HCA-1"));
         scene.rewrite(device, AttributeId::PortInfo, modifier, |held| {
             // The LID of another host: both would take its packets.
-            PortInfo { lid: other, lmc: Lmc::default(), ..unchanged(PortInfo::decode(&held)) }.encode()
+            PortInfo { lid: other, lmc: Lmc::default(), ..PortInfo::decode(&held).unchanged() }.encode()
         });
         assert_eq!(scene.transport.with(|sim| sim.port_lid(port)), other);
         let given = scene.until(120 * S, |scene| scene.transport.with(|sim| sim.port_lid(port)) == own);
@@ -40,16 +40,6 @@ fn a_lid_that_somebody_else_changes_is_given_back() {
         assert_eq!((mended(&scene), scene.unreached(&[])), (1, vec![]), "{device}");
         scene.pass(60 * S);
         assert_eq!(mended(&scene), 1, "{device}: once is enough");
-    }
-}
-
-fn unchanged(held: PortInfo) -> PortInfo {
-    use reconfig::wire::{PortPhysState, PortState};
-    PortInfo {
-        port_state: PortState::NoChange,
-        port_phys_state: PortPhysState::NoChange,
-        link_down_default_state: 0,
-        ..held
     }
 }
 

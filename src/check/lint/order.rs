@@ -2,7 +2,7 @@
 
 use super::{Findings, Rule};
 use crate::fabric::{NodeId, PortId};
-use crate::ids::{PortNum, Sl, Vl};
+use crate::ids::PortNum;
 use crate::plan::{Assumption, Barrier, MovedBy, Observer, Phase, Plan, Scheme, Wave};
 use crate::tables::{SlToVlScope, Write};
 use std::collections::BTreeSet;
@@ -166,16 +166,14 @@ fn vacating_rounds(plan: &Plan) -> Option<usize> {
 /// Returns whether some end port discards a service level, from the beginning or by some write.
 fn closes(plan: &Plan) -> bool {
     let discards = |write: &Write| match write {
-        Write::SlToVl { scope: SlToVlScope::EndPort { .. }, table, .. } => {
-            Sl::all().any(|sl| table.get(sl) == Vl::MANAGEMENT)
-        }
+        Write::SlToVl { scope: SlToVlScope::EndPort { .. }, table, .. } => table.discards(),
         _ => false,
     };
     let fabric = &*plan.draft().surviving;
     let is_fenced = |port: PortId| {
         let at = fabric.port(port);
         let held = plan.tables_at(0).sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num);
-        at.peer.is_some() && Sl::all().any(|sl| held.get(sl) == Vl::MANAGEMENT)
+        at.peer.is_some() && held.discards()
     };
     fabric.end_ports().any(is_fenced) || plan.waves().iter().flat_map(|wave| &wave.writes).any(discards)
 }

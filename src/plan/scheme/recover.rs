@@ -45,7 +45,7 @@ fn is_fenced(input: &PlanInput) -> bool {
     let discards = |port: PortId| {
         let at = fabric.port(port);
         let held = input.initial.sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num);
-        fabric.peer(port).is_some() && Sl::all().any(|sl| held.get(sl) == Vl::MANAGEMENT)
+        fabric.peer(port).is_some() && held.discards()
     };
     fabric.end_ports().any(discards)
 }

@@ -9,10 +9,10 @@ use crate::drain::{
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::VlSet;
 use crate::subnet::manager::Manager;
-use crate::subnet::{Retiring, SubnetError};
+use crate::subnet::{Ask, RequestTarget, Retiring, SubnetError};
 use crate::transport::Transport;
 use crate::wire::vendor::ActiveHalf;
-use crate::wire::{AttributeId, Method, SMP_DATA_SIZE, SwitchInfo};
+use crate::wire::{AttributeId, SwitchInfo};
 
 /// The longest packet: the largest MTU, every header and both checksums (IBA 5.2).
 const LONGEST_PACKET_BYTES: u64 = 4096 + 128;
@@ -151,9 +151,8 @@ impl<T: Transport> Manager<T> {
     }
 
     async fn limits(&mut self, ticket: Ticket, switches: &[NodeId]) -> Result<Vec<LifetimeReading>, SubnetError> {
-        let ask = |&node: &NodeId| self.to_node(node, Method::Get, AttributeId::SwitchInfo, 0, [0; SMP_DATA_SIZE]);
-        let requests = switches.iter().map(ask).collect::<Result<Vec<_>, _>>()?;
-        let answers = self.ask_all(requests).await?;
+        let ask = |&node: &NodeId| Ask::get(RequestTarget::Node(node), AttributeId::SwitchInfo, 0);
+        let answers = self.put(switches.iter().map(ask)).await?;
         let reading = |(&device, answer)| {
             let lifetime_ns = limit_ns(SwitchInfo::decode(smp_data(answer)).life_time_value);
             LifetimeReading { ticket, device, lifetime_ns }

@@ -4,8 +4,8 @@ use super::smp_data;
 use crate::drain::{FlushJudge, FlushReading, Flushed, Observer, StraysJudge, Ticket, Verdict};
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
-use crate::subnet::SubnetError;
 use crate::subnet::manager::Manager;
+use crate::subnet::{Ask, RequestTarget, SubnetError};
 use crate::transport::Transport;
 use crate::wire::vendor::Flush;
 use crate::wire::{AttributeId, Method};
@@ -75,9 +75,8 @@ impl<T: Transport> Manager<T> {
     ) -> Result<(), SubnetError> {
         let aside = self.reserved.map(|level| level.vl).into_iter().collect();
         let data = Flush { round: judge.round(), lanes, flushed: false, aside }.encode();
-        let requests = devices.iter().map(|&node| self.to_node(node, method, AttributeId::Flush, 0, data));
-        let requests = requests.collect::<Result<Vec<_>, _>>()?;
-        for (&device, answer) in devices.iter().zip(self.ask_all(requests).await?) {
+        let ask = |&node: &NodeId| Ask { method, ..Ask::set(RequestTarget::Node(node), AttributeId::Flush, 0, data) };
+        for (&device, answer) in devices.iter().zip(self.put(devices.iter().map(ask)).await?) {
             // Round and lanes are those of the answer, not of the request: the judge ignores a device's report on
             // another flush.
             let Flush { round, lanes, flushed, .. } = Flush::decode(smp_data(&answer));

@@ -11,14 +11,14 @@ mod sources;
 mod token;
 mod vacate;
 
-use super::exchange::{MadAnswer, MadData, MadRequest, RequestBody};
+use super::exchange::{MadAnswer, MadData};
 use super::manager::Manager;
-use super::{Retiring, SubnetError};
+use super::{Ask, Retiring, SubnetError};
 use crate::drain::{DrainLayer, Drained, LayersJudge, NoVerdict, Observer, Subject, Ticket, Verdict};
-use crate::fabric::{NodeId, Port, PortId};
+use crate::fabric::{NodeId, PortId};
 use crate::ids::VlSet;
 use crate::transport::Transport;
-use crate::wire::{AttributeId, Method, SMP_DATA_SIZE};
+use crate::wire::SMP_DATA_SIZE;
 
 /// A wait for one barrier.
 #[derive(Debug)]
@@ -119,40 +119,10 @@ impl<T: Transport> Manager<T> {
         SubnetError::BarrierTimeout { awaited: wait.awaited.clone(), waited_ms, missing }
     }
 
-    /// A request to a device, through its nearest port.
-    fn to_node(
-        &self,
-        node: NodeId,
-        method: Method,
-        attribute: AttributeId,
-        modifier: u32,
-        data: [u8; SMP_DATA_SIZE],
-    ) -> Result<MadRequest, SubnetError> {
-        let topology = self.topology("waiting for a barrier")?;
-        let path = topology.paths.to_node(&topology.fabric, node);
-        let path = path.ok_or_else(|| self.no_path(node, method, attribute))?;
-        let body = RequestBody::Smp { path, attribute, data: Box::new(data) };
-        Ok(MadRequest { device: node.0, tag: 0, method, modifier, body })
-    }
-
-    /// A request to a port, through that port itself if it is an end port.
-    fn to_port(
-        &self,
-        port: PortId,
-        method: Method,
-        attribute: AttributeId,
-        data: [u8; SMP_DATA_SIZE],
-    ) -> Result<MadRequest, SubnetError> {
-        let topology = self.topology("waiting for a barrier")?;
-        let &Port { node, num, .. } = topology.fabric.port(port);
-        let path = topology.paths.to_port(&topology.fabric, port);
-        let path = path.ok_or_else(|| self.no_path(node, method, attribute))?;
-        let body = RequestBody::Smp { path, attribute, data: Box::new(data) };
-        Ok(MadRequest { device: node.0, tag: 0, method, modifier: u32::from(num.0), body })
-    }
-
-    fn no_path(&self, node: NodeId, method: Method, attribute: AttributeId) -> SubnetError {
-        SubnetError::NoPath { attempted: format!("{method:?} {attribute:?} of {}", self.name_of(node)) }
+    /// Sends these at once. Returns the answers in their order.
+    async fn put(&mut self, asks: impl IntoIterator<Item = Ask>) -> Result<Vec<MadAnswer>, SubnetError> {
+        let requests = asks.into_iter().map(|ask| self.request_of(ask, 0)?).collect::<Result<_, _>>()?;
+        self.ask_all(requests).await
     }
 
     /// The most switches that a packet under way may have before it.

@@ -4,12 +4,12 @@ use super::smp_data;
 use crate::drain::{DrainGraph, Drained, LaneReading, PollJudge, PortMask, Ticket, Verdict};
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
-use crate::subnet::exchange::{Exchange, MadRequest};
+use crate::subnet::exchange::Exchange;
 use crate::subnet::manager::{Manager, settled};
-use crate::subnet::{SubnetError, Timing};
+use crate::subnet::{Ask, RequestTarget, SubnetError, Timing};
 use crate::transport::Transport;
+use crate::wire::AttributeId;
 use crate::wire::vendor::LaneStatus;
-use crate::wire::{AttributeId, Method, SMP_DATA_SIZE};
 use std::collections::BTreeMap;
 
 impl<T: Transport> Manager<T> {
@@ -65,10 +65,8 @@ impl<T: Transport> Manager<T> {
     ) -> Result<Vec<LaneReading>, SubnetError> {
         let asked_ns = self.transport.now_ns();
         let modifier = LaneStatus::modifier(lanes);
-        let ask =
-            |&node: &NodeId| self.to_node(node, Method::Get, AttributeId::LaneStatus, modifier, [0; SMP_DATA_SIZE]);
-        let requests = devices.keys().map(ask).collect::<Result<Vec<_>, _>>()?;
-        let answers = self.ask_all(requests).await?;
+        let ask = |&node: &NodeId| Ask::get(RequestTarget::Node(node), AttributeId::LaneStatus, modifier);
+        let answers = self.put(devices.keys().map(ask)).await?;
         let answered_ns = self.transport.now_ns();
         let reading = |(&device, answer)| {
             let status = LaneStatus::decode(smp_data(answer));
@@ -92,9 +90,9 @@ impl<T: Transport> Manager<T> {
         let mut exchange = Exchange::of_one_round(Timing { timeout_ns: silence_ns, retries: 0, ..self.timing });
         let order: Vec<NodeId> = devices.keys().copied().collect();
         for (tag, (&node, &drained_outputs)) in (0..).zip(devices) {
-            let asked = LaneStatus { drained_outputs, empty_inputs: PortMask::EMPTY }.encode();
-            let request = self.to_node(node, Method::Get, AttributeId::LaneStatus, modifier, asked)?;
-            exchange.submit(MadRequest { tag, ..request });
+            let data = Box::new(LaneStatus { drained_outputs, empty_inputs: PortMask::EMPTY }.encode());
+            let ask = Ask { data, ..Ask::get(RequestTarget::Node(node), AttributeId::LaneStatus, modifier) };
+            exchange.submit(self.request_of(ask, tag)??);
         }
         let (mut readings, mut refusal) = (Vec::new(), None);
         self.run(&mut exchange, |_, done| match settled(done) {

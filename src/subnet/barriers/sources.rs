@@ -6,7 +6,7 @@ use crate::drain::{FenceJudge, FenceReading, SourceReading, SourcesJudge, Source
 use crate::fabric::PortId;
 use crate::ids::{Half, Vl};
 use crate::subnet::manager::{Manager, SourceControl};
-use crate::subnet::{Fence, FenceStage, SubnetError};
+use crate::subnet::{Ask, Fence, FenceStage, RequestTarget, SubnetError};
 use crate::tables::SlToVl;
 use crate::transport::Transport;
 use crate::wire::vendor::ActiveHalf;
@@ -96,20 +96,21 @@ impl<T: Transport> Manager<T> {
         data: &[[u8; SMP_DATA_SIZE]],
     ) -> Result<Vec<SlToVlMappingTable>, SubnetError> {
         let ask = |(&port, data): (&PortId, &[u8; SMP_DATA_SIZE])| {
-            let request = self.to_port(port, method, AttributeId::SlToVlMappingTable, *data);
             // An end port has one table; the modifier has no meaning there.
-            request.map(|request| super::MadRequest { modifier: 0, ..request })
+            let set = Ask::set(RequestTarget::Port(port), AttributeId::SlToVlMappingTable, 0, *data);
+            Ask { method, ..set }
         };
-        let requests = ports.iter().zip(data).map(ask).collect::<Result<Vec<_>, _>>()?;
-        let answers = self.ask_all(requests).await?;
+        let answers = self.put(ports.iter().zip(data).map(ask)).await?;
         Ok(answers.iter().map(|answer| SlToVlMappingTable::decode(smp_data(answer))).collect())
     }
 
     /// The half that each end port sends on.
     pub(super) async fn halves_of(&mut self, ports: &[PortId]) -> Result<Vec<ActiveHalf>, SubnetError> {
-        let ask = |&port: &PortId| self.to_port(port, Method::Get, AttributeId::ActiveHalf, [0; SMP_DATA_SIZE]);
-        let requests = ports.iter().map(ask).collect::<Result<Vec<_>, _>>()?;
-        let answers = self.ask_all(requests).await?;
+        let fabric = &self.topology("waiting for a barrier")?.fabric;
+        let num = |port: PortId| u32::from(fabric.port(port).num.0);
+        let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::ActiveHalf, num(port));
+        let asks: Vec<Ask> = ports.iter().map(ask).collect();
+        let answers = self.put(asks).await?;
         Ok(answers.iter().map(|answer| ActiveHalf::decode(smp_data(answer))).collect())
     }
 

@@ -6,9 +6,8 @@ use super::smp_data;
 use crate::drain::{DrainGraph, Drained, Ticket, TokenJudge, TokenReading, Verdict};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{PortNum, VlSet};
-use crate::subnet::SubnetError;
-use crate::subnet::exchange::MadRequest;
 use crate::subnet::manager::{Manager, TokenReport};
+use crate::subnet::{Ask, RequestTarget, SubnetError};
 use crate::transport::Transport;
 use crate::wire::vendor::{ArcBlocks, DrainArcs, DrainToken, PortMask};
 use crate::wire::{AttributeId, Method};
@@ -44,14 +43,15 @@ impl<T: Transport> Manager<T> {
 
     /// Writes every block of every switch, even those without arcs: an earlier change may have left some.
     async fn write_arcs(&mut self, graph: &DrainGraph) -> Result<(), SubnetError> {
-        let mut requests = Vec::new();
+        let fabric = &self.topology("draining")?.fabric;
+        let mut asks = Vec::new();
         for switch in self.live_switches()? {
-            let fabric = &self.topology("draining")?.fabric;
-            for (block, arcs) in arc_blocks(fabric, graph, switch) {
-                requests.push(self.to_node(switch, Method::Set, AttributeId::DrainArcs, block, arcs.encode())?);
-            }
+            let set = |(block, arcs): (u32, DrainArcs)| {
+                Ask::set(RequestTarget::Node(switch), AttributeId::DrainArcs, block, arcs.encode())
+            };
+            asks.extend(arc_blocks(fabric, graph, switch).into_iter().map(set));
         }
-        self.ask_all(requests).await?;
+        self.put(asks).await?;
         // A late copy must not land in the next change.
         self.quieten().await?;
         Ok(())
@@ -70,11 +70,22 @@ impl<T: Transport> Manager<T> {
             })
             .map(|channel| channel.sender)
             .collect();
-        let data = DrainToken::new(round, lanes).encode();
-        let start = |&node: &NodeId| self.to_node(node, Method::Set, AttributeId::DrainToken, 0, data);
-        let requests = devices.iter().map(start).collect::<Result<Vec<MadRequest>, _>>()?;
-        self.ask_all(requests).await?;
+        self.put_tokens(&devices, Method::Set, round, lanes).await?;
         Ok(())
+    }
+
+    /// Has these devices start the tokens of a round, or asks them about it. The answers are in their order.
+    async fn put_tokens(
+        &mut self,
+        devices: &BTreeSet<NodeId>,
+        method: Method,
+        round: u32,
+        lanes: VlSet,
+    ) -> Result<Vec<DrainToken>, SubnetError> {
+        let data = DrainToken::new(round, lanes).encode();
+        let token = |&node| Ask { method, ..Ask::set(RequestTarget::Node(node), AttributeId::DrainToken, 0, data) };
+        let answers = self.put(devices.iter().map(token)).await?;
+        Ok(answers.iter().map(|answer| DrainToken::decode(smp_data(answer))).collect())
     }
 
     /// Collects reports until the round is complete. Asks leaves that stay silent for an SMP's time-out (D.3).
@@ -123,12 +134,8 @@ impl<T: Transport> Manager<T> {
             .collect();
         loop {
             let devices: BTreeSet<NodeId> = open.iter().map(|&(device, _)| device).collect();
-            let data = DrainToken::new(round, lanes).encode();
-            let ask = |&node: &NodeId| self.to_node(node, Method::Get, AttributeId::DrainToken, 0, data);
-            let requests = devices.iter().map(ask).collect::<Result<Vec<_>, _>>()?;
-            let answers = self.ask_all(requests).await?;
-            for (&device, answer) in devices.iter().zip(&answers) {
-                let token = DrainToken::decode(smp_data(answer));
+            let tokens = self.put_tokens(&devices, Method::Get, round, lanes).await?;
+            for (&device, token) in devices.iter().zip(tokens) {
                 // A device that does not know this round answers for an earlier one, which proves nothing about this
                 // one.
                 let current = (token.round, token.lanes) == (round, lanes);
@@ -149,13 +156,9 @@ impl<T: Transport> Manager<T> {
         let ends: Vec<(PortId, PortId)> =
             judge.waiting().filter_map(|leaf| fabric.peer(leaf).map(|end| (leaf, end))).collect();
         let devices: BTreeSet<NodeId> = ends.iter().map(|&(_, end)| fabric.port(end).node).collect();
-        let data = DrainToken::new(round, lanes).encode();
-        let ask = |&node: &NodeId| self.to_node(node, Method::Get, AttributeId::DrainToken, 0, data);
-        let requests = devices.iter().map(ask).collect::<Result<Vec<_>, _>>()?;
-        let answers = self.ask_all(requests).await?;
+        let tokens = self.put_tokens(&devices, Method::Get, round, lanes).await?;
         let fabric = &self.topology("draining")?.fabric;
-        for (&device, answer) in devices.iter().zip(&answers) {
-            let token = DrainToken::decode(smp_data(answer));
+        for (&device, token) in devices.iter().zip(tokens) {
             for &(channel, end) in ends.iter().filter(|&&(_, end)| fabric.port(end).node == device) {
                 let complete = token.inputs_done.contains(fabric.port(end).num);
                 judge.fold(&TokenReading { channel, round: token.round, lanes: token.lanes, complete });

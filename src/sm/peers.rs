@@ -37,8 +37,7 @@ impl PeerManagers {
         // A port may have lost the capability bit, as those of ibsim do with their link, and its manager runs all the
         // same.
         let callers = manager.take_callers();
-        let calls =
-            |info: &PortInfo| (0..info.lmc.lids()).any(|rank| callers.contains(&Lid(info.lid.0.wrapping_add(rank))));
+        let calls = |info: &PortInfo| lids(info).any(|lid| callers.contains(&lid));
         let ports = self.managed(manager, fabric, own, calls);
         let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
         let Some(answers) = manager.ask_beside(ports.iter().map(ask).collect(), until_event).await? else {
@@ -58,7 +57,9 @@ impl PeerManagers {
                 }
                 Ok(None) => {}
                 Err(error) if error.is_fatal() => return Err(error.into()),
-                Err(error) => tracing::warn!(%error, "a port reports a subnet manager, which does not answer"),
+                Err(error) => {
+                    tracing::warn!(%error, "a port reports a subnet manager, or is named as one, and none answers")
+                }
             }
         }
         responder.borrow_mut().step(ElectionEvent::Swept(peers), manager.now_ns());
@@ -82,7 +83,12 @@ impl PeerManagers {
         // A manager that answered last time is asked again: a standby that loses sight of its master would become
         // master itself.
         let answered = |port: PortId| self.ports.values().any(|&guid| guid == fabric.port_guid(port));
-        let is_sm = |&port: &PortId| manager.port_info(port).is_some_and(says_so) || answered(port);
+        // Ports that another manager has set up name it, even where its own port has lost the capability bit.
+        let infos = fabric.lid_ports().filter_map(|port| manager.port_info(port));
+        let masters: BTreeSet<Lid> = infos.map(|info| info.master_sm_lid).filter(|lid| lid.is_unicast()).collect();
+        let is_named = |info: &PortInfo| lids(info).any(|lid| masters.contains(&lid));
+        let may_be_one = |info: &PortInfo| says_so(info) || is_named(info);
+        let is_sm = |&port: &PortId| manager.port_info(port).is_some_and(may_be_one) || answered(port);
         let present = |&port: &PortId| fabric.node(fabric.port(port).node).present;
         fabric.lid_ports().filter(|&port| port != own).filter(present).filter(is_sm).collect()
     }
@@ -237,4 +243,10 @@ impl PeerManagers {
         manager.transport_mut().send(datagram).await.map_err(SubnetError::from)?;
         Ok(())
     }
+}
+
+/// The LIDs that a port reported.
+fn lids(info: &PortInfo) -> impl Iterator<Item = Lid> + use<> {
+    let first = info.lid.0;
+    (0..info.lmc.lids()).map(move |rank| Lid(first.wrapping_add(rank)))
 }

@@ -3,6 +3,7 @@
 use crate::support::chart::Chart;
 use crate::support::conformance::{Conformance, assert_page_is_current};
 use crate::support::removal::Removal;
+use LifecycleCommand as C;
 use reconfig::change::{Prepared, prepare};
 use reconfig::driver::ChangeRecord;
 use reconfig::fabric::{NodeId, PortId};
@@ -177,14 +178,29 @@ fn explore(mut seen: impl FnMut(&Step<'_>)) {
     }
 }
 
-/// The commands that an event answers.
-const QUESTIONS: [&str; 9] =
-    ["look", "bring-up", "glance", "survey", "mirror", "set-up", "prepare", "change", "resume"];
-/// The states in which nothing is asked, and orders and the election are heard.
-const WAITING: [&str; 5] = ["standby", "backing-off", "idle", "halted", "stopped"];
+/// Whether a step does what the pattern of a command says.
+macro_rules! does {
+    ($step:expr, $command:pat) => {
+        $step.commands.iter().any(|command| matches!(command, $command))
+    };
+}
 
+/// Whether an event answers the command.
+fn asks(command: &LifecycleCommand) -> bool {
+    let sweeps = matches!(command, C::Look | C::BringUp | C::Glance | C::Survey | C::Mirror { .. } | C::SetUp);
+    sweeps || matches!(command, C::Prepare(_) | C::Change(_) | C::Resume)
+}
+
+/// Whether nothing is asked in a state, and orders and the election are heard.
 fn waits(state: &LifecycleState) -> bool {
-    WAITING.contains(&state.name())
+    matches!(
+        state,
+        LifecycleState::Standby
+            | LifecycleState::BackingOff { .. }
+            | LifecycleState::Idle(_)
+            | LifecycleState::Halted { .. }
+            | LifecycleState::Stopped
+    )
 }
 
 #[test]
@@ -208,39 +224,39 @@ fn the_drawing_is_current() {
 #[test]
 fn one_question_is_open_in_every_state_that_does_not_wait() {
     explore(|step| {
-        let names = step.names();
-        let questions = names.iter().filter(|name| QUESTIONS.contains(name)).count();
-        let last = names.last().is_some_and(|name| QUESTIONS.contains(name));
+        let questions = step.commands.iter().filter(|command| asks(command)).count();
+        let last = step.commands.last().is_some_and(asks);
         // A survey after a glance is of the same state: it surveys.
-        let (heard, asks) = (step.from != step.to || !names.is_empty(), !waits(&step.to));
-        let wanted = usize::from(asks && heard);
-        assert_eq!((questions, last), (wanted, wanted == 1), "{:?} on {}: {names:?}", step.from, step.event.name());
+        let heard = step.from != step.to || !step.commands.is_empty();
+        let wanted = usize::from(heard && !waits(&step.to));
+        let (from, on, names) = (step.from, step.event.name(), step.names());
+        assert_eq!((questions, last), (wanted, wanted == 1), "{from:?} on {on}: {names:?}");
     });
 }
 
 #[test]
 fn the_subnet_is_changed_under_a_full_mandate_only() {
     explore(|step| {
-        let names = step.names();
-        let does = |command| names.contains(&command);
-        assert!(!does("bring-up") || step.at.mandate >= Mandate::Finish, "{:?}", step.from);
+        assert!(!does!(step, C::BringUp) || step.at.mandate >= Mandate::Finish, "{:?}", step.from);
         // Between a survey or a glance and the end of its change the election is not heard.
-        let heard = ["surveyed", "glanced"].contains(&step.event.name());
-        assert!(!heard || !does("set-up") || step.at.mandate == Mandate::Full, "{:?}", step.from);
+        let heard = matches!(step.event, LifecycleEvent::Surveyed | LifecycleEvent::Glanced(_));
+        assert!(!heard || !does!(step, C::SetUp) || step.at.mandate == Mandate::Full, "{:?}", step.from);
         // The retired half is ended with its change.
-        assert!(!heard || !does("mirror") || step.at.mandate >= Mandate::Finish, "{:?}", step.from);
-        assert!(!heard || !does("prepare") || step.at.mandate == Mandate::Full, "{:?}", step.from);
+        assert!(!heard || !does!(step, C::Mirror { .. }) || step.at.mandate >= Mandate::Finish, "{:?}", step.from);
+        assert!(!heard || !does!(step, C::Prepare(_)) || step.at.mandate == Mandate::Full, "{:?}", step.from);
         // A loss waits for no other manager, and that one may have written.
-        let is_lost = matches!(step.event, LifecycleEvent::Glanced(Some(_))) && step.from.name() == "surveying";
-        let looks = names.ends_with(&["step-down", "look"]);
-        assert!(!is_lost || looks == (step.at.mandate == Mandate::Guard), "{:?}: {names:?}", step.from);
+        let is_lost =
+            matches!((&step.from, step.event), (LifecycleState::Surveying(_), LifecycleEvent::Glanced(Some(_))));
+        let looks = matches!(&step.commands[..], [.., C::StepDown, C::Look]);
+        assert!(!is_lost || looks == (step.at.mandate == Mandate::Guard), "{:?}: {:?}", step.from, step.names());
         let least = match step.from {
             LifecycleState::Preparing(Purpose::Remove { .. }) => Mandate::Full,
             _ => Mandate::Finish,
         };
-        let begins = does("change") && step.event.name() == "prepared";
+        let begins = does!(step, C::Change(_)) && matches!(step.event, LifecycleEvent::Prepared(_));
         assert!(!begins || step.at.mandate >= least, "{:?} under {:?}", step.from, step.at.mandate);
-        assert!(step.event.name() != "removal-ordered" || !does("prepare") || step.at.mandate == Mandate::Full);
+        let is_ordered = matches!(step.event, LifecycleEvent::RemovalOrdered { .. });
+        assert!(!is_ordered || !does!(step, C::Prepare(_)) || step.at.mandate == Mandate::Full);
     });
 }
 
@@ -248,8 +264,12 @@ fn the_subnet_is_changed_under_a_full_mandate_only() {
 #[test]
 fn nothing_is_set_up_before_a_survey() {
     explore(|step| {
-        let sets_up = step.names().contains(&"set-up") || step.names().contains(&"mirror");
-        assert!(!sets_up || ["surveyed", "mirrored"].contains(&step.event.name()), "{:?}", step.from);
+        let sets_up = does!(step, C::SetUp | C::Mirror { .. });
+        assert!(
+            !sets_up || matches!(step.event, LifecycleEvent::Surveyed | LifecycleEvent::Mirrored),
+            "{:?}",
+            step.from
+        );
     });
 }
 
@@ -409,13 +429,15 @@ fn owed(state: &LifecycleState) -> usize {
 fn every_order_is_answered_once() {
     explore(|step| {
         // An order is resolved to an element only while the subnet is up.
-        let up = matches!(step.from.name(), "idle" | "halted");
-        let ordered = match step.event.name() {
-            "ordered" => up || matches!(step.from.name(), "standby" | "backing-off"),
-            "removal-ordered" => up,
+        let up = matches!(step.from, LifecycleState::Idle(_) | LifecycleState::Halted { .. });
+        let ordered = match step.event {
+            LifecycleEvent::Ordered(_) => {
+                up || matches!(step.from, LifecycleState::Standby | LifecycleState::BackingOff { .. })
+            }
+            LifecycleEvent::RemovalOrdered { .. } => up,
             _ => false,
         };
-        let answers = step.names().iter().filter(|name| **name == "answer").count();
+        let answers = step.commands.iter().filter(|command| matches!(command, C::Answer(..))).count();
         let (before, after) = (owed(&step.from) + usize::from(ordered), owed(&step.to) + answers);
         assert_eq!(before, after, "{:?} on {}", step.from, step.event.name());
     });
@@ -426,7 +448,7 @@ fn what_is_left_to_do_is_done_without_an_event() {
     explore(|step| {
         let tried_again = match step.to {
             LifecycleState::Halted { unfinished, .. } => unfinished.retry_ns.is_some(),
-            LifecycleState::Idle(idle) if step.names().contains(&"report") => idle.retry_ns.is_some(),
+            LifecycleState::Idle(idle) if does!(step, C::Report(_)) => idle.retry_ns.is_some(),
             _ => true,
         };
         assert!(tried_again, "{:?} on {}: {:?}", step.from, step.event.name(), step.to);
@@ -459,10 +481,10 @@ fn only_a_mirror_makes_the_retired_half_current_again() {
         };
         match (stale(&step.from), stale(&step.to)) {
             (Some(true), Some(false)) => assert_eq!(step.event.name(), "mirrored"),
-            (Some(false), Some(true)) => assert!(step.names().contains(&"change"), "{:?}", step.from),
+            (Some(false), Some(true)) => assert!(does!(step, C::Change(_)), "{:?}", step.from),
             _ => {}
         }
-        let mirrors = step.names().contains(&"mirror");
+        let mirrors = does!(step, C::Mirror { .. });
         assert!(!mirrors || stale(&step.from) == Some(true), "a mirror that nothing called for");
     });
 }
@@ -475,16 +497,16 @@ fn a_subnet_that_always_changes_is_listened_to_after_eight_changes() {
     let idle = Unfinished { retry_ns: None, failures: 0, retired: RetiredHalf::Current };
     let (mut state, mut commands) = step(LifecycleState::Idle(idle), LifecycleEvent::Ordered(ORDER), at);
     let mut changes = 0;
-    while let Some(question) = commands.last().map(LifecycleCommand::name).filter(|name| QUESTIONS.contains(name)) {
+    while let Some(question) = commands.last().filter(|command| asks(command)) {
         let event = match question {
-            "survey" => LifecycleEvent::Surveyed,
-            "mirror" => LifecycleEvent::Mirrored,
-            "set-up" => LifecycleEvent::SetUp(Some(goal())),
-            "prepare" => LifecycleEvent::Prepared(Box::new(prepared.clone())),
-            "change" => record(&prepared, Outcome::Completed),
-            other => panic!("{other}"),
+            C::Survey => LifecycleEvent::Surveyed,
+            C::Mirror { .. } => LifecycleEvent::Mirrored,
+            C::SetUp => LifecycleEvent::SetUp(Some(goal())),
+            C::Prepare(_) => LifecycleEvent::Prepared(Box::new(prepared.clone())),
+            C::Change(_) => record(&prepared, Outcome::Completed),
+            other => panic!("{}", other.name()),
         };
-        changes += u32::from(question == "change");
+        changes += u32::from(matches!(question, C::Change(_)));
         (state, commands) = step(state, event, at);
     }
     assert_eq!((changes, state.name()), (8, "idle"));

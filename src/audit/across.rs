@@ -8,19 +8,16 @@
 //! only on the switch that it begins at and the LID, so each is followed once. Deliberately omitted: deadlock
 //! (`verify::across`), lanes and service levels within a subnet ([`super::audit`]).
 
+use super::finding::Findings;
 use crate::fabric::subnets::{SubnetPort, Subnets};
-use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Lid, PKey, PortNum, SubnetId};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Lid, PKey, SubnetId};
 use crate::routers::{Levels, LevelsRule, Partitioning, Routes};
-use crate::tables::{Lft, SubnetTables};
+use crate::tables::{LidFate, LidFates, SubnetTables};
 use crate::verify::Scope;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-
-/// Findings reported with their evidence.
-const SHOWN: usize = 10;
 
 /// The routing of one subnet.
 #[derive(Clone, Debug)]
@@ -166,8 +163,8 @@ impl PathAudit {
 /// Panics where there are not as many routings as subnets.
 pub fn check_paths(question: &Question<'_>) -> PathAudit {
     assert_eq!(question.routings.len(), question.subnets.len(), "a routing for each subnet");
-    let (legs, found, faults) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-    let mut survey = Survey { question, legs, found, apart: 0, parted: 0, faulty: 0, faults };
+    let (legs, found, faults) = (BTreeMap::new(), BTreeMap::new(), Findings::default());
+    let mut survey = Survey { question, legs, found, apart: 0, parted: 0, faults };
     let hosts: Vec<SubnetPort> = question.subnets.subnets().flat_map(|(subnet, _)| question.hosts(subnet)).collect();
     for &destination in &hosts {
         // All packets that cross a router with one key share the rest of their way, so it is followed once for each
@@ -184,8 +181,8 @@ pub fn check_paths(question: &Question<'_>) -> PathAudit {
         by_crossings: survey.found.into_values().collect(),
         apart: survey.apart,
         parted: question.partitioning.map(|_| survey.parted),
-        faulty_pairs: survey.faulty,
-        faults: survey.faults,
+        faulty_pairs: survey.faults.count as u64,
+        faults: survey.faults.first,
     }
 }
 
@@ -224,16 +221,6 @@ impl Question<'_> {
     }
 }
 
-/// The end of the packets to one LID that start at a switch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
-    /// At the owner, after so many switches.
-    Arrives(u32),
-    Hole(NodeId),
-    Loop,
-    Wrong(PortId),
-}
-
 /// Paths from somewhere to a destination.
 #[derive(Clone, Default)]
 struct Paths {
@@ -270,13 +257,13 @@ impl Paths {
 
 struct Survey<'a> {
     question: &'a Question<'a>,
-    /// By subnet and LID: where packets end, by node that they begin at.
-    legs: BTreeMap<(SubnetId, Lid), Vec<Option<Fate>>>,
+    /// By subnet and LID.
+    legs: BTreeMap<(SubnetId, Lid), LidFates<'a>>,
     found: BTreeMap<u8, CrossingPaths>,
     apart: u64,
     parted: u64,
-    faulty: u64,
-    faults: Vec<PathFault>,
+    /// Of pairs; the evidence is that of [`PathAudit::faults`].
+    faults: Findings<PathFault>,
 }
 
 /// The destination of packets, and the key that they carry all the way.
@@ -317,13 +304,14 @@ impl Survey<'_> {
     }
 
     fn fault(&mut self, source: SubnetPort, destination: SubnetPort, why: Stray) {
-        self.faulty += 1;
         // One key that one port lacks affects many pairs: the first is shown.
-        let known = matches!(why, Stray::Partition { .. }) && self.faults.iter().any(|fault| fault.why == why);
-        if !known && self.faults.len() < SHOWN {
-            let [source, destination] = [source, destination].map(|at| self.question.subnets.describe_port(at));
-            self.faults.push(PathFault { source, destination, why });
+        let is_shown = |fault: &PathFault| matches!(why, Stray::Partition { .. }) && fault.why == why;
+        if self.faults.first.iter().any(is_shown) {
+            self.faults.count += 1;
+            return;
         }
+        let name = |at| self.question.subnets.describe_port(at);
+        self.faults.add(|| PathFault { source: name(source), destination: name(destination), why });
     }
 
     /// The paths on from a port that a leg ends at: one where it is the destination; else those of its router.
@@ -357,22 +345,19 @@ impl Survey<'_> {
     fn leg(&mut self, from: SubnetPort, to: SubnetPort, rest: &Paths) -> Paths {
         let mut all = Paths::default();
         for lid in self.question.lids(to) {
-            let fate = self.fate(from, lid, to);
-            all.add(match fate {
-                Fate::Arrives(switches) => Paths { longest: reached(rest, switches), ..rest.clone() },
-                Fate::Hole(_) | Fate::Loop | Fate::Wrong(_) => {
-                    Paths::lost(rest.count, self.question.stray(from.subnet, lid, fate))
-                }
+            all.add(match self.fate(from, lid) {
+                LidFate::Arrives(switches) => Paths { longest: reached(rest, switches), ..rest.clone() },
+                fate => Paths::lost(rest.count, self.question.stray(from.subnet, lid, fate)),
             });
         }
         all
     }
 
-    fn fate(&mut self, from: SubnetPort, lid: Lid, to: SubnetPort) -> Fate {
-        let (fabric, tables) = (self.question.fabric(from.subnet), self.question.routings[from.subnet.index()].tables);
-        let Some(switch) = fabric.neighbour(from.port) else { return Fate::Hole(fabric.port(from.port).node) };
-        let fates = self.legs.entry((from.subnet, lid)).or_insert_with(|| vec![None; fabric.node_count()]);
-        follow(fabric, &tables.lfts, lid, to.port, switch, fates)
+    fn fate(&mut self, from: SubnetPort, lid: Lid) -> LidFate {
+        let question = self.question;
+        let (fabric, tables) = (question.fabric(from.subnet), question.routings[from.subnet.index()].tables);
+        let Some(switch) = fabric.neighbour(from.port) else { return LidFate::Hole(fabric.port(from.port).node) };
+        self.legs.entry((from.subnet, lid)).or_insert_with(|| LidFates::new(fabric, &tables.lfts, lid)).of(switch)
     }
 }
 
@@ -392,66 +377,14 @@ impl Question<'_> {
         (raised && crossings >= self.levels.layers()).then_some(Stray::Layers)
     }
 
-    fn stray(&self, subnet: SubnetId, lid: Lid, fate: Fate) -> Stray {
+    fn stray(&self, subnet: SubnetId, lid: Lid, fate: LidFate) -> Stray {
         let fabric = self.fabric(subnet);
         match fate {
-            Fate::Hole(switch) => Stray::Hole { switch: self.named(subnet, fabric.describe_node(switch)), lid },
-            Fate::Wrong(port) => Stray::Wrong { port: self.named(subnet, fabric.describe_port(port)), lid },
-            Fate::Loop | Fate::Arrives(_) => Stray::Loop { subnet: self.subnets.subnet(subnet).name.clone(), lid },
+            LidFate::Hole(switch) => Stray::Hole { switch: self.named(subnet, fabric.describe_node(switch)), lid },
+            LidFate::Wrong(port) => Stray::Wrong { port: self.named(subnet, fabric.describe_port(port)), lid },
+            LidFate::Loop | LidFate::Arrives(_) => {
+                Stray::Loop { subnet: self.subnets.subnet(subnet).name.clone(), lid }
+            }
         }
     }
-}
-
-/// The end of the packets to a LID that start at a switch. `fates` holds the known ends by node, and receives those of
-/// every switch on the way.
-fn follow(
-    fabric: &Fabric,
-    lfts: &[Arc<Lft>],
-    lid: Lid,
-    owner: PortId,
-    start: NodeId,
-    fates: &mut [Option<Fate>],
-) -> Fate {
-    let mut way = Vec::new();
-    let mut at = start;
-    let end = loop {
-        if let Some(known) = fates[at.index()] {
-            break known;
-        }
-        // Provisional: a packet that comes here again loops. So a loop is found when it closes, and all of its
-        // switches keep this answer.
-        fates[at.index()] = Some(Fate::Loop);
-        way.push(at);
-        match step(fabric, lfts, lid, at) {
-            Step::Switch(next) => at = next,
-            Step::End(port) if port == owner => break Fate::Arrives(0),
-            Step::End(port) => break Fate::Wrong(port),
-            Step::Nowhere => break Fate::Hole(at),
-        }
-    };
-    let mut fate = end;
-    for switch in way.into_iter().rev() {
-        if let Fate::Arrives(switches) = &mut fate {
-            *switches += 1;
-        }
-        fates[switch.index()] = Some(fate);
-    }
-    fate
-}
-
-enum Step {
-    Switch(NodeId),
-    End(PortId),
-    Nowhere,
-}
-
-fn step(fabric: &Fabric, lfts: &[Arc<Lft>], lid: Lid, at: NodeId) -> Step {
-    let Some(output) = lfts[at.index()].get(lid) else { return Step::Nowhere };
-    let Some(port) = fabric.port_at(at, output) else { return Step::Nowhere };
-    if output == PortNum::ZERO {
-        return Step::End(port);
-    }
-    let Some(peer) = fabric.peer(port) else { return Step::Nowhere };
-    let node = fabric.port(peer).node;
-    if fabric.node(node).is_switch() { Step::Switch(node) } else { Step::End(peer) }
 }

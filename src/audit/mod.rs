@@ -24,7 +24,7 @@ pub use finding::{
     Audit, AuditVerdict, AuditedDependency, AuditedHole, AuditedLoop, CreditLoops, DiscardCause, Ends, Findings,
     LaneComponent, LossReason, SHOWN, Size, UnreachablePair, UpdateAudit,
 };
-pub use outcome::{AuditReport, AuditedSubnet, Judged, TransitionReport};
+pub use outcome::{AuditFindings, AuditReport, AuditedSubnet, Judged, TransitionReport};
 pub use whole::{RoutedSubnets, WholeAudit, audit_whole};
 
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};

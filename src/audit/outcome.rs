@@ -70,44 +70,50 @@ impl From<Audit> for Judged {
     }
 }
 
+/// What an audit found, by what it was asked about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AuditFindings {
+    /// In the tables of one subnet, as they run.
+    Tables(Box<Audit>),
+    /// In an update of one subnet.
+    Update(Box<UpdateAudit>),
+    /// In subnets with their routers.
+    Whole(Box<WholeAudit>),
+}
+
+impl AuditFindings {
+    /// The gravest verdict on any part.
+    pub fn verdict(&self) -> AuditVerdict {
+        match self {
+            AuditFindings::Tables(found) => found.verdict(),
+            AuditFindings::Update(found) => found.verdict(),
+            AuditFindings::Whole(found) => found.verdict(),
+        }
+    }
+}
+
 impl AuditReport {
-    /// Of the tables of one subnet, as they run.
-    pub fn of(subnet: &Subnets, found: Audit) -> AuditReport {
-        AuditReport::new(subnet, found.verdict(), Some((found, None)), None)
-    }
-
-    /// Of an update of the subnet that there is after it.
-    pub fn of_update(subnet: &Subnets, found: UpdateAudit) -> AuditReport {
+    /// Of subnets; of an update, as they are after it. Tables belong to the first.
+    pub fn new(subnets: &Subnets, found: AuditFindings) -> AuditReport {
         let verdict = found.verdict();
-        let UpdateAudit { before, during, after } = found;
-        let transition = Box::new(TransitionReport { before: before.into(), after: after.into() });
-        AuditReport::new(subnet, verdict, Some((during, Some(transition))), None)
-    }
-
-    /// Of subnets with their routers.
-    pub fn of_whole(subnets: &Subnets, found: WholeAudit) -> AuditReport {
-        AuditReport::new(subnets, found.verdict(), None, Some(found))
-    }
-
-    /// `tables` are those of the first subnet.
-    fn new(
-        subnets: &Subnets,
-        verdict: AuditVerdict,
-        tables: Option<(Audit, Option<Box<TransitionReport>>)>,
-        whole: Option<WholeAudit>,
-    ) -> AuditReport {
-        let mut tables = tables.into_iter();
-        let own = subnets.subnets().map(|(id, subnet)| {
-            let (tables, transition) = tables.next().unzip();
-            AuditedSubnet {
-                name: subnet.name.clone(),
-                prefix: subnet.prefix,
-                switches: subnet.fabric.switches().count(),
-                hosts: subnets.hosts(id).count(),
-                tables,
-                transition: transition.flatten(),
-                captured: None,
+        let (mut tables, mut transition, mut whole) = (None, None, None);
+        match found {
+            AuditFindings::Tables(found) => tables = Some(*found),
+            AuditFindings::Update(found) => {
+                let UpdateAudit { before, during, after } = *found;
+                tables = Some(during);
+                transition = Some(Box::new(TransitionReport { before: before.into(), after: after.into() }));
             }
+            AuditFindings::Whole(found) => whole = Some(*found),
+        }
+        let own = subnets.subnets().map(|(id, subnet)| AuditedSubnet {
+            name: subnet.name.clone(),
+            prefix: subnet.prefix,
+            switches: subnet.fabric.switches().count(),
+            hosts: subnets.hosts(id).count(),
+            tables: tables.take(),
+            transition: transition.take(),
+            captured: None,
         });
         AuditReport { schema: "reconfig.audit/1", verdict, subnets: own.collect(), whole }
     }

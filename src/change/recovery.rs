@@ -17,7 +17,7 @@ use crate::lid;
 use crate::plan::{self, Lanes, PlanInput, Policy, Scheme, TableStep};
 use crate::repair::{Budget, RepairError, RepairInput, RepairWave};
 use crate::routing::{self, switch_order};
-use crate::tables::{Lft, NodeSlToVl, RoutedBy, RoutingFunction, SlToVl, SubnetTables, Write};
+use crate::tables::{Lft, LidFate, LidFates, NodeSlToVl, RoutedBy, RoutingFunction, SlToVl, SubnetTables, Write};
 use crate::verify::{self, InjectionRules, Refusal, Scope};
 use std::sync::Arc;
 
@@ -238,24 +238,12 @@ fn by_itself(input: &RecoveryInput, half: Half) -> Result<(), Refusal> {
 
 /// Whether packets to a LID go round somewhere, or come to another device than its owner.
 fn is_led_astray(fabric: &Fabric, lfts: &[Arc<Lft>], owner: NodeId, lid: Lid) -> bool {
-    let mut known: Vec<Option<usize>> = vec![None; fabric.node_count()];
-    fabric.switches().any(|start| {
-        let mut at = start;
-        // A switch met again in one walk is on a ring; one met in an earlier walk was found to lead on.
-        while at != owner && known[at.index()].is_none() {
-            known[at.index()] = Some(start.index());
-            let output = lfts[at.index()].get(lid).and_then(|num| fabric.port_at(at, num));
-            match output.and_then(|port| fabric.neighbour(port)) {
-                Some(next) if next == owner || fabric.node(next).is_switch() => at = next,
-                Some(_) => return true,
-                // Port 0 of another switch, or nowhere, which `repair` sees to.
-                None => return output.is_some_and(|port| fabric.port(port).num == PortNum::ZERO),
-            }
-            if known[at.index()] == Some(start.index()) {
-                return true;
-            }
-        }
-        false
+    let mut fates = LidFates::new(fabric, lfts, lid);
+    fabric.switches().any(|switch| match fates.of(switch) {
+        LidFate::Loop => true,
+        LidFate::Wrong(port) => fabric.port(port).node != owner,
+        // What has no way `repair` sees to.
+        LidFate::Arrives(_) | LidFate::Hole(_) => false,
     })
 }
 

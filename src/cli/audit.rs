@@ -10,7 +10,7 @@ use super::{Common, FabricReading};
 use crate::report;
 use anyhow::anyhow;
 use reconfig::audit::across::SubnetRouting;
-use reconfig::audit::{self, AuditReport, AuditRules, RoutedSubnets, RoutingSnapshot};
+use reconfig::audit::{self, AuditFindings, AuditReport, AuditRules, RoutedSubnets, RoutingSnapshot};
 use reconfig::change::{self, LmcWish, RouteInput, Routed};
 use reconfig::fabric::difference::{Union, union};
 use reconfig::fabric::format::{Completeness, Tolerance};
@@ -143,10 +143,11 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         return Err(Failure::input(anyhow!("--engine-seed is the seed of an engine: name one (--engine ENGINE)")));
     }
     let waiting = Waiting::at("reading the tables and judging them");
-    let report = match &arguments.routed.engine {
+    let Audited { subnets, found, captured } = match &arguments.routed.engine {
         None => arguments.audit_tables(only(subnets, &arguments.fabric, ROUTE_THEM)?, known, common)?,
-        Some(engine) => arguments.audit_routed(engine, &subnets, known, common)?,
+        Some(engine) => arguments.audit_routed(engine, &subnets, known)?,
     };
+    let report = AuditReport::new(&subnets, found).captured(captured, common.tolerance() == Tolerance::Partial);
     drop(waiting);
     let mut batch = Batch::default();
     arguments.draw(report::audit_drawing(&report), &mut batch)?;
@@ -156,6 +157,13 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     batch.finish()?;
     screen.show(&report, || report::audit(&report))?;
     Ok(report.is_safe().into())
+}
+
+/// Subnets, and what was found in them.
+struct Audited {
+    subnets: Subnets,
+    found: AuditFindings,
+    captured: Option<Completeness>,
 }
 
 /// The tables of one moment, as read.
@@ -202,14 +210,14 @@ impl Arguments {
     }
 
     /// The tables that run, and the update to those that are to run after them, where they are named.
-    fn audit_tables(&self, subnet: Subnet, known: Captured, common: Common) -> Result<AuditReport, Failure> {
-        let accepted = common.tolerance() == Tolerance::Partial;
+    fn audit_tables(&self, subnet: Subnet, known: Captured, common: Common) -> Result<Audited, Failure> {
         let before = self.masked(subnet.fabric.clone(), &self.fabric)?;
         let named = |fabric| Subnets::of_one(Subnet { fabric, ..subnet.clone() });
         if !self.after.has_tables() {
             let tables = self.tables(&before, common)?;
             let found = audit::audit(&tables.snapshot(&before), self.rules()).map_err(Failure::input)?;
-            return Ok(AuditReport::of(&named(before), found).captured(known.completeness, accepted));
+            let found = AuditFindings::Tables(found.into());
+            return Ok(Audited { subnets: named(before), found, captured: known.completeness });
         }
         let ([before, after], captured) = match &self.after.after {
             None => ([before.clone(), before], known.completeness),
@@ -224,17 +232,11 @@ impl Arguments {
         let new = self.after.tables(&after, &old, common)?;
         let (was, is) = (old.snapshot(&before), new.snapshot(&after));
         let found = audit::audit_update(&was, &is, self.rules()).map_err(Failure::input)?;
-        Ok(AuditReport::of_update(&named(after), found).captured(captured, accepted))
+        Ok(Audited { subnets: named(after), found: AuditFindings::Update(found.into()), captured })
     }
 
     /// Subnets as an engine routes them, with their routers.
-    fn audit_routed(
-        &self,
-        engine: &str,
-        subnets: &Subnets,
-        known: Captured,
-        common: Common,
-    ) -> Result<AuditReport, Failure> {
+    fn audit_routed(&self, engine: &str, subnets: &Subnets, known: Captured) -> Result<Audited, Failure> {
         if subnets.len() > 1 && subnets.routers().is_empty() {
             let file = self.fabric.display();
             return Err(Failure::input(anyhow!("{file}: no router joins its subnets: audit each by itself")));
@@ -251,8 +253,8 @@ impl Arguments {
             hop_limit: self.routed.crossing.hop_limit(),
             part_enforce: self.routed.crossing.part_enforce,
         });
-        let report = AuditReport::of_whole(&subnets, found.map_err(Failure::input)?);
-        Ok(report.captured(known.completeness, common.tolerance() == Tolerance::Partial))
+        let found = AuditFindings::Whole(found.map_err(Failure::input)?.into());
+        Ok(Audited { subnets, found, captured: known.completeness })
     }
 
     fn routing<'a>(&self, routed: &'a Routed) -> SubnetRouting<'a> {

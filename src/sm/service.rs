@@ -16,7 +16,7 @@ use super::opening;
 use super::peers::PeerManagers;
 use super::pending::Pending;
 use super::planning::{BREATH_NS, Planning};
-use super::upkeep::Upkeep;
+use super::upkeep::{SLICE_NS, Upkeep};
 use crate::change;
 use crate::ids::{Half, Lmc};
 use crate::subnet::{Discovered, Manager, SubnetError, SubnetManager};
@@ -24,9 +24,6 @@ use crate::tables::Write;
 use crate::transport::{AnyTransport, Transport};
 use futures_util::future::LocalBoxFuture;
 use std::collections::VecDeque;
-
-/// The longest that the manager listens to the subnet, or watches the master, before it checks for orders.
-const SLICE_NS: u64 = 100_000_000;
 
 /// When to return.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -255,7 +252,7 @@ impl<T: Transport> Service<T> {
     async fn wait(&mut self, context: &mut Context) -> Result<LifecycleEvent, SmError> {
         let state = context.mailbox.borrow().lifecycle();
         match &mut self.subnet {
-            Subnet::Up(upkeep) => upkeep.wait(&mut self.peers, context, SLICE_NS).await,
+            Subnet::Up(upkeep) => upkeep.wait(&mut self.peers, context).await,
             Subnet::Down(manager, _) => {
                 if state == LifecycleState::Standby {
                     // What another manager has closed since, or opened, is not known.

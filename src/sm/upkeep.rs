@@ -39,6 +39,9 @@ use crate::wire;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// The longest that the manager listens to the subnet, or watches the master, before it checks for orders.
+pub(super) const SLICE_NS: u64 = 100_000_000;
+
 /// How often an event may end a survey before one runs to its end regardless.
 const INTERRUPTIBLE_SURVEYS: usize = 3;
 
@@ -183,7 +186,6 @@ impl<T: Transport> Upkeep<T> {
         &mut self,
         peers: &mut PeerManagers,
         context: &mut Context,
-        slice_ns: u64,
     ) -> Result<LifecycleEvent, SmError> {
         loop {
             // What is known may be true no longer, and nothing is written by it.
@@ -236,7 +238,7 @@ impl<T: Transport> Upkeep<T> {
             // Each slice ends with a look at orders and the election, however quiet the subnet.
             let now_ns = self.now_ns();
             let due_ns = context.mailbox.borrow().lifecycle().due_ns();
-            let until_ns = due_ns.map_or(u64::MAX, |due_ns| due_ns.max(now_ns)).min(now_ns + slice_ns);
+            let until_ns = due_ns.map_or(u64::MAX, |due_ns| due_ns.max(now_ns)).min(now_ns + SLICE_NS);
             let event = self.driver.subnet_mut().next_event(until_ns).await?;
             self.seen = match event {
                 None => Seen::Quiet,

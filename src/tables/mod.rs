@@ -5,14 +5,15 @@
 //! [`Write`] is one idempotent `Set` of one attribute of one device. [`SubnetTables::apply`] is the only definition of
 //! its effect: planner, prover and checker read tables through it. [`dump`] reads and writes tables in the field's
 //! formats; [`Usage`], [`LinkLoad`], [`ChannelUse`] and [`Diversity`] measure a routing function's use of the links;
-//! [`Crossings`] finds the traffic that it serves worst. Deliberately omitted: multicast tables, VL arbitration, the
-//! computation of routing functions (`routing`), and the LIDs that realise them (`lid`).
+//! [`Crossings`] finds the traffic that it serves worst; [`LidFates`] follows packets to their ends. Deliberately
+//! omitted: multicast tables, VL arbitration, the computation of routing functions (`routing`), and the LIDs that
+//! realise them (`lid`).
 
-mod arrivals;
 mod channel_use;
 mod diversity;
 pub mod dump;
 mod lft;
+mod lid_fates;
 mod link_load;
 mod path_layers;
 mod path_set;
@@ -23,10 +24,10 @@ mod usage;
 mod worst;
 mod write;
 
-pub use arrivals::arrivals;
 pub use channel_use::ChannelUse;
 pub use diversity::Diversity;
 pub use lft::{LFT_BLOCK, Lft};
+pub use lid_fates::{LidFate, LidFates, arrivals};
 pub use link_load::LinkLoad;
 pub use path_layers::{PathLayers, address};
 pub use path_set::{Hop, Path, PathSet};

@@ -236,7 +236,6 @@ fn a_fault_is_shown_in_its_line() {
 2 | 0x0001 : 000  : 00   : yes
   | ------ given here"
     );
-    assert_eq!(error.other_line(), Some(2));
     let text = format!("{SWITCH}0 1 : {LANES}\n0   1   : {LANES}\n");
     let error = read_sl_to_vl(text.as_bytes(), "sl2vl", &ring()).expect_err("a table twice");
     assert_eq!((error.line(), error.expected()), (3, "expected each (input, output) once"));

@@ -356,10 +356,7 @@ fn judged(plan: &Plan, found: &Certificate, accepted: bool) {
     let found = found.to_text(&plan.binding(Binding::digest(file.as_bytes())));
     let checked = certificate::check(plan, file.as_bytes(), found.as_bytes());
     assert_eq!(checked.is_ok(), accepted, "{checked:?}");
-    let Some(python) = python() else {
-        println!("SKIPPED: python3 is not installed");
-        return;
-    };
+    let Some(python) = python() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (plan, certificate) = (folder.path().join("plan"), folder.path().join("certificate"));
     std::fs::write(&plan, &file).unwrap();

@@ -273,8 +273,10 @@ fn the_machine_does_what_the_chart_says_and_nothing_else() {
 #[test]
 fn an_answer_to_another_question_changes_nothing() {
     let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
+    let mut judged = BTreeSet::new();
     explore(&plans, |state, _, _, _| {
         let Some(course) = state.progress() else { return };
+        judged.insert(state.name());
         let asked = course.asked();
         for stale in [Ticket(asked.0.wrapping_sub(1)), Ticket(asked.0.wrapping_add(1))] {
             for event in answers(stale) {
@@ -284,11 +286,16 @@ fn an_answer_to_another_question_changes_nothing() {
             }
         }
     });
+    // No question is open before a change and after its end.
+    let closed = ["steady", "completed", "called-off", "abandoned"];
+    let states = chart().states.into_iter().map(|state| state.name).filter(|name| !closed.contains(&&**name));
+    assert_eq!(judged.into_iter().map(String::from).collect::<BTreeSet<_>>(), states.collect());
 }
 
 #[test]
 fn a_wave_is_left_by_its_own_barriers_only() {
     let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
+    let mut left_on = BTreeSet::new();
     explore(&plans, |from, event, to, _| {
         let (Some(old), Some(new)) = (from.progress(), to.progress()) else { return };
         assert!(new.wave() >= old.wave(), "waves never run backwards");
@@ -297,18 +304,25 @@ fn a_wave_is_left_by_its_own_barriers_only() {
             Event::Acknowledged(_) | Event::Flushed(_) | Event::SourcesMoved(_) | Event::Drained(_) | Event::Vacated(_)
         );
         assert!(new.wave() == old.wave() || forward, "{} left wave {} on {}", from.name(), old.wave(), event.name());
+        if new.wave() > old.wave() {
+            left_on.insert(event.name());
+        }
     });
+    assert_eq!(left_on, BTreeSet::from(["acknowledged", "drained", "flushed", "sources-moved", "vacated"]));
 }
 
 #[test]
 fn no_question_is_asked_under_an_old_ticket() {
     let plans: Vec<_> = plans().into_iter().map(|(_, plan)| plan).collect();
+    let mut judged = BTreeSet::new();
     explore(&plans, |from, _, _, commands| {
-        let last = from.progress().map(|course| course.asked());
-        for ticket in commands.iter().filter_map(ticket_of) {
-            assert!(last.is_none_or(|last| ticket > last), "{} asks {ticket:?} after {last:?}", from.name());
+        let Some(last) = from.progress().map(|course| course.asked()) else { return };
+        for (command, ticket) in commands.iter().filter_map(|command| Some((command, ticket_of(command)?))) {
+            assert!(ticket > last, "{} asks {ticket:?} after {last:?}", from.name());
+            judged.insert(command.name());
         }
     });
+    assert_eq!(judged, BTreeSet::from(["apply", "confirm-sources", "drain", "flush", "undo", "vacate"]));
 }
 
 fn ticket_of(command: &Command) -> Option<Ticket> {

@@ -1,6 +1,7 @@
 //! The fabrics: ibsim's own example nets, read where the package has put them, and generated ones.
 
 use crate::support::is_thorough;
+use crate::support::tools::all_there;
 use reconfig::fabric::format::{Format, write};
 use reconfig::fabric::generate::{Options, Topology, generate};
 use std::path::Path;
@@ -17,7 +18,7 @@ pub struct Net {
 /// ibsim's example nets; none, visibly, where they are not there.
 pub fn examples() -> Vec<Net> {
     let Ok(entries) = std::fs::read_dir(Path::new(EXAMPLES)) else {
-        println!("SKIPPED: no example nets of ibsim in {EXAMPLES}");
+        all_there(&[EXAMPLES.to_string()], "ibsim-utils");
         return Vec::new();
     };
     let files = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));

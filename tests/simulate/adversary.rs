@@ -3,6 +3,7 @@
 use super::{DEPARTURES, LATCHES};
 use crate::support::bundled::bundled;
 use crate::support::is_thorough;
+use crate::support::tools::all_there;
 use reconfig::fabric::format::Format;
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, LinkSpeed};
@@ -14,6 +15,7 @@ use reconfig::scenario::adversary::{self, Deed, Role, Schedule, Unreached};
 use reconfig::scenario::{self, Departure, Ending, Foreseen, Scenario, SimulationReport};
 use reconfig::sim::{Latch, SimConfig, StuckPacket};
 use reconfig::verify::{EntryAge, Refusal, Witness, prove, witness};
+use reconfig_measuring::process::programs::missing;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -332,11 +334,9 @@ fn plans_and_checks_show_witnesses_and_drawings() {
 
 /// Graphviz takes a file, where it is installed.
 fn is_drawn(file: &Path) {
-    match Command::new("dot").arg("-Tsvg").arg(file).output() {
-        Ok(output) => {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("</svg>"), "{errors}");
-        }
-        Err(error) => println!("SKIPPED: dot cannot be run: {error}"),
+    if all_there(&missing(&["dot"]), "graphviz") {
+        let output = Command::new("dot").arg("-Tsvg").arg(file).output().expect("it is there");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("</svg>"), "{errors}");
     }
 }

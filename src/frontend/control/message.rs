@@ -639,11 +639,42 @@ impl ChangeDone {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schemars::{JsonSchema, schema_for};
+    use serde_json::{Value, json};
+    use std::collections::BTreeSet;
+    use std::fmt::Debug;
 
-    /// Serialised and parsed again.
-    fn again<T: Serialize + for<'a> Deserialize<'a>>(value: &T) -> T {
+    /// Serialised and parsed again, which must give the same.
+    fn assert_is_understood<T: Serialize + for<'a> Deserialize<'a> + PartialEq + Debug>(value: &T) -> Value {
         let text = serde_json::to_string(value).expect("plain values");
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{text}: {error}"))
+        let again: T = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(again, *value);
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// Values of every kind that the schema of their type lists.
+    fn assert_all_are_understood<T>(tag: &str, values: &[T])
+    where
+        T: JsonSchema + Serialize + for<'a> Deserialize<'a> + PartialEq + Debug,
+    {
+        let schema = schema_for!(T).to_value();
+        let known = schema["oneOf"].as_array().expect("several kinds").iter();
+        let known: BTreeSet<String> = known.map(|kind| kind["properties"][tag]["const"].to_string()).collect();
+        let said = values.iter().map(|value| assert_is_understood(value)[tag].to_string()).collect();
+        assert_eq!(known, said);
+    }
+
+    /// With what every manager says.
+    fn status() -> Status {
+        let policy = json!({"scheme": "auto", "observer": "lifetime", "arming": "off", "sources": "fence"});
+        let status = json!({
+            "schema": STATUS_SCHEMA, "version": "1", "uptime_ns": 9, "role": "master", "state": "steady",
+            "port": {"adapter": "mlx5_0", "port": 1, "guid": Guid(7), "priority": 3},
+            "subnet_up": true, "fabric": FabricStatus::default(), "lids": LidStatus::default(), "engine": "up-down",
+            "data_vls": 4, "aside": ["spine-1"], "policy": policy, "smps": SmpStatus::default(),
+            "sweeps": SweepStatus::default(), "changes": {"completed": 1},
+        });
+        serde_json::from_value(status).expect("what is not said is none")
     }
 
     #[test]
@@ -665,15 +696,11 @@ mod tests {
             EventKind::Warning { text: text.clone() },
             EventKind::Missed { events: 7 },
         ];
-        for what in happenings {
-            let reply = Reply::Event(ControlEvent::at(8, what));
-            assert_eq!(again(&reply), reply);
-        }
-        let replies =
-            [Reply::Changed(Box::new(done)), Reply::Done { text: text.clone() }, Reply::refused(Fault::Subnet, text)];
-        for reply in replies {
-            assert_eq!(again(&reply), reply);
-        }
+        assert_all_are_understood("event", &happenings);
+        let mut replies: Vec<_> = happenings.map(|what| Reply::Event(ControlEvent::at(8, what))).into();
+        replies.extend([Reply::Status(Box::new(status())), Reply::Changed(Box::new(done))]);
+        replies.extend([Reply::Done { text: text.clone() }, Reply::refused(Fault::Subnet, text)]);
+        assert_all_are_understood("reply", &replies);
     }
 
     #[test]
@@ -694,8 +721,6 @@ mod tests {
             ControlOrder::Continue,
             ControlOrder::LogLevel { filter: "debug".to_string() },
         ];
-        for order in orders {
-            assert_eq!(again(&order), order);
-        }
+        assert_all_are_understood("request", &orders);
     }
 }

@@ -1,0 +1,176 @@
+//! What becomes of packets to a LID, by the forwarding entries as they are.
+//!
+//! Every switch is followed once for a LID, so all fates of a LID together take time linear in the switches.
+//! Deliberately omitted: lanes and service levels, and mixtures of tables (`verify`).
+
+use super::Lft;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Lid, PortNum};
+use std::sync::Arc;
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LidFate {
+    /// It comes to the LID's owner, after so many switches.
+    Arrives(u32),
+    /// A switch has no route for it, or one to a port without a cable.
+    Hole(NodeId),
+    /// Switches send it round.
+    Loop,
+    /// It comes to a port that does not own the LID.
+    Wrong(PortId),
+}
+
+/// The fates of packets to one LID, found as they are asked for.
+#[derive(Debug)]
+pub struct LidFates<'a> {
+    fabric: &'a Fabric,
+    /// By node.
+    lfts: &'a [Arc<Lft>],
+    lid: Lid,
+    owner: Option<PortId>,
+    /// By node that the packet is in: the fates found so far.
+    known: Vec<Option<LidFate>>,
+    /// The switches passed by the packet that is being followed.
+    way: Vec<NodeId>,
+}
+
+impl<'a> LidFates<'a> {
+    /// Of a LID; nothing arrives at one without an owner. `lfts` is by node.
+    pub fn new(fabric: &'a Fabric, lfts: &'a [Arc<Lft>], lid: Lid) -> LidFates<'a> {
+        let known = vec![None; fabric.node_count()];
+        LidFates { fabric, lfts, lid, owner: fabric.lid_owner(lid), known, way: Vec::new() }
+    }
+
+    /// The fate of a packet in a switch, which counts as passed.
+    pub fn of(&mut self, switch: NodeId) -> LidFate {
+        let mut at = switch;
+        let mut fate = loop {
+            if let Some(known) = self.known[at.index()] {
+                break known;
+            }
+            // Provisional: a packet that comes here again loops. So a loop is found when it closes, and all of its
+            // switches keep this answer.
+            self.known[at.index()] = Some(LidFate::Loop);
+            self.way.push(at);
+            match self.onward(at) {
+                Ok(next) => at = next,
+                Err(end) => break end,
+            }
+        };
+        for passed in self.way.drain(..).rev() {
+            if let LidFate::Arrives(switches) = &mut fate {
+                *switches += 1;
+            }
+            self.known[passed.index()] = Some(fate);
+        }
+        fate
+    }
+
+    /// The next switch.
+    ///
+    /// # Errors
+    /// There is none: the packet's fate, without a count of this switch.
+    fn onward(&self, at: NodeId) -> Result<NodeId, LidFate> {
+        let hole = LidFate::Hole(at);
+        let output = self.lfts[at.index()].get(self.lid).ok_or(hole)?;
+        let port = self.fabric.port_at(at, output).ok_or(hole)?;
+        // Port 0 is the switch itself.
+        let is_own = output == PortNum::ZERO;
+        let reached = if is_own { port } else { self.fabric.peer(port).ok_or(hole)? };
+        if Some(reached) == self.owner {
+            return Err(LidFate::Arrives(0));
+        }
+        let node = self.fabric.port(reached).node;
+        if !is_own && self.fabric.node(node).is_switch() { Ok(node) } else { Err(LidFate::Wrong(reached)) }
+    }
+}
+
+/// By node: whether a packet to `lid` in that switch arrives at the LID's owner. `lfts` is by node. False for other
+/// nodes, and for all if the LID has no owner.
+pub fn arrivals(fabric: &Fabric, lfts: &[Arc<Lft>], lid: Lid) -> Vec<bool> {
+    let mut fates = LidFates::new(fabric, lfts, lid);
+    let mut arrives = vec![false; fabric.node_count()];
+    for switch in fabric.switches() {
+        arrives[switch.index()] = matches!(fates.of(switch), LidFate::Arrives(_));
+    }
+    arrives
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, Topology, generate};
+    use crate::ids::Lmc;
+    use crate::lid;
+    use crate::routing::{Demand, Engine, UpDown};
+
+    #[test]
+    fn a_hole_and_a_ring_stop_what_comes_through_them() {
+        let topology: Topology = "ring:6,1".parse().expect("a topology");
+        let fabric = generate(&topology, &Options::default()).expect("a ring");
+        let fabric = lid::assign(&fabric, Lmc::masked(1)).expect("LIDs suffice");
+        let function = UpDown::default().route(&fabric, &Demand::all(&fabric, 1)).expect("connected");
+        let mut lfts = lid::bring_up(&fabric, &function, 1).lfts;
+        let owner = fabric.end_ports().next().expect("a host");
+        let lid = fabric.port(owner).lid.expect("a LID");
+        let home = fabric.neighbour(owner).expect("a switch");
+        let count = |lfts: &[Arc<Lft>]| arrivals(&fabric, lfts, lid).into_iter().filter(|&arrives| arrives).count();
+        assert_eq!(count(&lfts), 6);
+        let port_zero = fabric.port(fabric.port_at(home, PortNum(0)).expect("port 0")).lid.expect("a LID");
+        assert_eq!(arrivals(&fabric, &lfts, port_zero).into_iter().filter(|&arrives| arrives).count(), 6);
+        // A neighbour forwards the packet away from its owner: all switches before it on such a way loop with it or
+        // lose packets there.
+        let behind =
+            fabric.switches().find(|&switch| fabric.ports_of(switch).any(|port| fabric.neighbour(port) == Some(home)));
+        let behind = behind.expect("a neighbour");
+        let before = count(&lfts);
+        Arc::make_mut(&mut lfts[behind.index()]).set(lid, PortNum::NO_ROUTE);
+        assert!(count(&lfts) < before);
+        Arc::make_mut(&mut lfts[home.index()]).set(lid, PortNum::NO_ROUTE);
+        assert_eq!(count(&lfts), 0);
+        assert_eq!(count(&vec![Arc::default(); fabric.node_count()]), 0);
+    }
+
+    #[test]
+    fn each_fate_is_that_of_all_switches_before_it() {
+        let fabric = generate(&"ring:3,1".parse().expect("a topology"), &Options::default()).expect("a ring");
+        let fabric = lid::assign(&fabric, Lmc::masked(0)).expect("LIDs suffice");
+        let switches: Vec<NodeId> = fabric.switches().collect();
+        let hosts: Vec<PortId> = switches
+            .iter()
+            .filter_map(|&home| fabric.end_ports().find(|&p| fabric.neighbour(p) == Some(home)))
+            .collect();
+        let towards = |at: NodeId, end: PortId| fabric.ports_of(at).find(|&port| fabric.peer(port) == Some(end));
+        let next = |at: usize, to: usize| {
+            fabric.ports_of(switches[at]).find(|&port| fabric.neighbour(port) == Some(switches[to]))
+        };
+        let lid = fabric.port(hosts[0]).lid.expect("a LID");
+        let fates = |outputs: [Option<PortId>; 3], lid| {
+            let mut lfts = vec![Lft::new(); fabric.node_count()];
+            for (&switch, port) in switches.iter().zip(outputs) {
+                lfts[switch.index()].set(lid, port.map_or(PortNum::NO_ROUTE, |port| fabric.port(port).num));
+            }
+            let lfts: Vec<Arc<Lft>> = lfts.into_iter().map(Arc::new).collect();
+            let mut fates = LidFates::new(&fabric, &lfts, lid);
+            // From the last: the first find their fates by what is known.
+            let mut found = [2, 1, 0].map(|at| fates.of(switches[at]));
+            found.reverse();
+            found
+        };
+        let home = towards(switches[0], hosts[0]);
+        let arrive = [1, 2, 3].map(LidFate::Arrives);
+        assert_eq!(fates([home, next(1, 0), next(2, 1)], lid), arrive);
+        assert_eq!(fates([None, next(1, 0), next(2, 1)], lid), [LidFate::Hole(switches[0]); 3]);
+        assert_eq!(fates([next(0, 1), next(1, 0), next(2, 1)], lid), [LidFate::Loop; 3]);
+        let (away, wrong) = (towards(switches[1], hosts[1]), LidFate::Wrong(hosts[1]));
+        assert_eq!(fates([home, away, next(2, 1)], lid), [LidFate::Arrives(1), wrong, wrong]);
+        // A switch takes a packet to its own LID by its entry for port 0 alone.
+        let own = fabric.port_at(switches[0], PortNum::ZERO);
+        let lid = own.and_then(|port| fabric.port(port).lid).expect("a LID");
+        assert_eq!(fates([own, next(1, 0), next(2, 1)], lid), arrive);
+        assert_eq!(fates([next(0, 1), next(1, 0), next(2, 1)], lid), [LidFate::Loop; 3]);
+        let not_theirs = fabric.port_at(switches[1], PortNum::ZERO);
+        assert_eq!(fates([own, not_theirs, next(2, 1)], lid)[2], LidFate::Wrong(not_theirs.expect("port 0")));
+    }
+}

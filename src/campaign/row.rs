@@ -140,7 +140,7 @@ impl RunRow {
         }
     }
 
-    /// The mean outage: none at all where no pair was out, unknown where none of those that were out was seen to be back.
+    /// The mean outage: 0 where no pair was out, unknown where none of those that were out was seen to be back.
     pub(super) fn outage_ns(&self) -> Option<u64> {
         self.outage_mean_ns.or((self.pairs_out == Some(0)).then_some(0))
     }

@@ -634,8 +634,8 @@ fn timeline(phases: &[&PhaseReport], name: &str, id: &str) -> Markup {
                     line class="grid" x1=(px(LEFT)) x2=(px(WIDTH - 14.0)) y1=(px(y + 28.0)) y2=(px(y + 28.0)) {}
                     text class="phase" x=(px(LEFT - 8.0)) y=(px(y + 19.0)) { (phase.name) }
                     rect class={ "bar c" (if rank == 0 && phases.len() > 1 && phase.name != "split" { 4 } else { 1 }) } x=(px(from)) y=(px(y)) width=(px((to - from).max(2.0))) height="25" rx="3" {}
-                    // Inside the bar where it has room in the letters of a small screen, else on the side that has, else
-                    // over the bar.
+                    // Inside the bar where it has room in the letters of a small screen, else on the side that has,
+                    // else over the bar.
                     @let room = LETTER * text.chars().count() as f64 + 14.0;
                     @if to - from > room {
                         text class="inbar" x=(px(f64::midpoint(from, to))) y=(px(y + 18.5)) { (text) }

@@ -140,6 +140,21 @@ fn an_engine_that_does_not_suit_is_a_row_with_the_reason() {
     assert_eq!(refused, 16, "{rows}");
 }
 
+/// Means are of the runs that completed, and in a planned change no pair is out.
+#[test]
+fn a_run_without_an_outage_counts_as_none() {
+    let place = Place::with(&SMALL.replace("schemes:", "planned: true\nschemes:"));
+    let ran = place.run("into", &["--json"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+    let auto = told["pooled"].as_array().expect("schemes").iter().find(|own| own["scheme"] == "auto").expect("auto");
+    assert_eq!(
+        (&auto["outage_ns"]["count"], &auto["outage_ns"]["mean"], &auto["smps"]["count"]),
+        (&8.into(), &0.0.into(), &8.into()),
+        "{auto}"
+    );
+}
+
 #[test]
 fn a_faulty_description_is_refused_by_its_fault() {
     for (from, to, told) in [
@@ -150,6 +165,11 @@ fn a_faulty_description_is_refused_by_its_fault() {
         ("campaign/1", "campaign/9", "`reconfig.campaign/1` is expected"),
         ("\"torus:3x3,1\"", "missing.ibnetdiscover", "missing.ibnetdiscover"),
         ("[root, cable]", "[root, spine]", "unknown variant `spine`"),
+        ("[root, cable]", "[root, cable, root]", "campaign.yaml: `changes`: root is listed twice"),
+        ("auto, in-place", "auto, in-place, auto", "campaign.yaml: `schemes`: auto is listed twice"),
+        ("[0.1]", "[0.25, 0.1, 0.25]", "campaign.yaml: `loads`: 0.25 is listed twice"),
+        ("random-regular:8,3,1", "torus:3x3,1", "campaign.yaml: `fabrics`: torus:3x3,1 is listed twice"),
+        ("schemes:", "engines: [up-down, up-down]\nschemes:", "campaign.yaml: `engines`: up-down is listed twice"),
     ] {
         let place = Place::with(&SMALL.replace(from, to));
         let output = place.run("into", &[]);

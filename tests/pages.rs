@@ -87,6 +87,10 @@ fn each_page_gives_the_verdict_and_the_numbers_of_json() {
     let (text, json) = of(&["reproduce", "seed-000", "--table", "4a", "--row", "16", "--fabrics", "1"]);
     let sentence = format!("{} of {} figures are inside their bands", json["inside"], json["banded"]);
     assert!(text.replace('\u{a0}', " ").contains(&sentence), "{sentence}");
+    assert!(text.contains("1 fabric a row; the default is 100. With fewer, minima and maxima can miss their bands."));
+    let band = &json["tables"][0]["rows"][0]["cells"][5]["band"]["between"];
+    let band = format!("<small>{:.1}–{:.1}</small>", band[0].as_f64().expect("one"), band[1].as_f64().expect("two"));
+    assert!(text.contains(&band), "{band}");
     pages.push(text);
 
     for text in &pages {
@@ -114,8 +118,40 @@ fn a_page_of_losses_says_how_many_were_planned_for() {
     let all = json["losses"].as_array().expect("losses").len();
     assert_eq!(word(&text), format!("3 of {all} losses planned, each answered"));
     assert!(text.contains("<span class=\"word part\">"), "it is not green");
+    let (planned, _) = text.split_once("not planned</td>").expect("most are not");
+    assert_eq!(planned.matches("<td class=\"\">ordered</td>").count(), 3, "those that are planned come first");
     let (text, _) = page(&["what-if", fat_tree], folder.path());
     assert!(text.contains("<span class=\"word part\">every loss answered"), "hosts are cut off");
+}
+
+/// A planned removal that cuts hosts off is refused first, by name, and with the option that allows it.
+#[test]
+fn a_page_refuses_what_is_cut_off_and_names_the_way_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let torus = "topologies/torus-4x4.ibnetdiscover";
+    let asked = ["simulate", torus, "--remove-root", "--planned", "--load", "0.05", "--before", "50", "--after", "50"];
+    for asked in [&asked[..], &["plan", torus, "--remove-switch", "switch-0-0"]] {
+        let (text, _) = page(asked, folder.path());
+        assert_eq!(word(&text), "cuts hosts off");
+        let lead = text.split("</header>").next().expect("a header").replace('\u{a0}', " ");
+        assert!(lead.contains("</span> No: ") && lead.contains("would be cut off. "), "{lead}");
+        assert!(lead.contains("The first is ") && lead.contains("(--allow-cut-off)"), "{lead}");
+    }
+}
+
+#[test]
+fn an_audit_says_in_a_sentence_what_is_unsafe() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dumps = ["--fdbs", "dumps/ghost-cycle-root-1.fdbs", "--after-fdbs", "dumps/ghost-cycle-root-2.fdbs"];
+    let update = [&["audit", "topologies/ghost-cycle.ibnetdiscover"][..], &dumps].concat();
+    let forgotten = ["audit", "subnets/forgotten-router.subnets.yaml", "--engine", "up-down"];
+    let between = "Each routing is safe; the update in place between them is not: 4 lanes can wait for each other.";
+    let lost = "392 of 2 576 pairs of hosts lose paths at routers; no deadlock is possible.";
+    for (asked, told) in [(&update[..], between), (&forgotten, lost)] {
+        let (text, _) = page(asked, folder.path());
+        let lead = text.split("</h1>").next().expect("a headline").replace('\u{a0}', " ");
+        assert!(lead.ends_with(told), "{lead}");
+    }
 }
 
 /// Where the numbers of a table begin, at every width: names of any length break.
@@ -162,6 +198,7 @@ fn what_cannot_be_planned_has_a_page() {
     let begins: Vec<&str> = why.lines().map(|line| line.split(':').next().unwrap_or_default()).collect();
     assert_eq!(begins, ["no scheme makes this change", "scheme ordered", "scheme double", "What would help"], "{why}");
     assert!(text.contains("<p>What would help: LMC 1 or more"), "{text}");
+    assert_eq!(text.matches("o scheme makes this change").count(), 1, "the headline is not told again: {text}");
     let output =
         Command::new(env!("CARGO_BIN_EXE_reconfig")).args(asked).current_dir(FIXTURES).output().expect("it runs");
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(3), &b""[..]));

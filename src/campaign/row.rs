@@ -55,7 +55,7 @@ pub struct RunRow {
     pub pairs_not_back: Option<u64>,
     /// The longest outage of a pair that was back when the run ended.
     pub outage_longest_ns: Option<u64>,
-    /// The mean outage of such pairs.
+    /// The mean outage of such pairs; none if there are none, also where no pair was out.
     pub outage_mean_ns: Option<u64>,
     /// The longest time without a delivery.
     pub gap_ns: Option<u64>,
@@ -138,6 +138,11 @@ impl RunRow {
             trace: format!("{:016x}", report.trace_hash),
             ..RunRow::named(key)
         }
+    }
+
+    /// The mean outage: 0 where no pair was out, unknown where none of those that were out was seen to be back.
+    pub(super) fn outage_ns(&self) -> Option<u64> {
+        self.outage_mean_ns.or((self.pairs_out == Some(0)).then_some(0))
     }
 
     /// Whether this is the row of a run.

@@ -14,6 +14,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
+use std::fmt;
 use std::sync::Arc;
 
 /// The value of `schema`.
@@ -188,6 +189,16 @@ impl Campaign {
         if let Some((field, _)) = empty.into_iter().find(|(_, empty)| *empty) {
             return wrong(field, "the list is empty, so there is nothing to run".to_string());
         }
+        let repeated = [
+            ("fabrics", repeated(&self.fabrics)),
+            ("changes", repeated(&self.changes.iter().map(|change| change.name()).collect::<Vec<_>>())),
+            ("engines", repeated(&self.engines)),
+            ("schemes", repeated(&self.schemes)),
+            ("loads", repeated(&self.loads)),
+        ];
+        if let Some((field, Some(value))) = repeated.into_iter().find(|(_, value)| value.is_some()) {
+            return wrong(field, format!("{value} is listed twice: the same runs would count as independent ones"));
+        }
         if let Some(load) = self.loads.iter().find(|load| !(**load > 0.0 && **load <= 1.0)) {
             return wrong("loads", format!("{load} is not above 0 and at most 1"));
         }
@@ -291,6 +302,12 @@ impl Campaign {
         };
         scenario::run(&scenario, engine, &mut Unwatched).map_err(|error| error.to_string())
     }
+}
+
+/// The first value that a list has before.
+fn repeated<T: PartialEq + fmt::Display>(list: &[T]) -> Option<String> {
+    let again = list.iter().enumerate().find(|(rank, value)| list[..*rank].contains(value));
+    again.map(|(_, value)| value.to_string())
 }
 
 fn drawn(topology: &Topology, seed: u64) -> Result<Fabric, GenerateError> {

@@ -31,7 +31,8 @@ pub struct SchemeSummary {
     pub lost_to_change: Estimate,
     /// Of those that completed: packets lost to the failure and to the change.
     pub lost_in_all: Estimate,
-    /// Of those that completed: the mean outage of pairs, in nanoseconds.
+    /// Of those that completed: the mean outage of pairs, in nanoseconds; 0 in runs without an outage. Runs of which no
+    /// pair that was out was seen to be back do not count: how long it was out is not known.
     pub outage_ns: Estimate,
     /// Of those that completed: how long the change took, in nanoseconds.
     pub change_ns: Estimate,
@@ -107,7 +108,7 @@ fn summary(group: &[&RunRow]) -> SchemeSummary {
         lossy: share(&|row| row.lost_to_change.is_some_and(|lost| lost > 0)),
         lost_to_change: estimate(&|row| row.lost_to_change),
         lost_in_all: estimate(&|row| row.lost_in_all),
-        outage_ns: estimate(&|row| row.outage_mean_ns),
+        outage_ns: estimate(&|row| row.outage_ns()),
         change_ns: estimate(&|row| row.change_ns),
         smps: estimate(&|row| row.smps),
     }

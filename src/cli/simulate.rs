@@ -220,7 +220,7 @@ pub(super) struct Beside<'a> {
     #[serde(flatten)]
     report: &'a SimulationReport,
     #[serde(skip_serializing_if = "Option::is_none")]
-    auto_instead: Option<AutoInstead>,
+    auto_instead: Option<&'a AutoInstead>,
 }
 
 /// The reports of `--compare`.
@@ -254,7 +254,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let (scenario, routers) = arguments.scenario(subnets, &captured, common)?;
     if arguments.method.compare {
         let (answer, reports) = compare(&routers, &scenario, screen)?;
-        page.iter().try_for_each(|page| page.stage(report::simulation_page(&reports, &page.origin), &mut batch))?;
+        page.iter()
+            .try_for_each(|page| page.stage(report::simulation_page(&reports, None, &page.origin), &mut batch))?;
         batch.finish()?;
         return Ok(answer);
     }
@@ -280,17 +281,19 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     report.notes.extend(in_place_refused(&routers, &scenario, &report));
     tell_renumbered(&report);
     let loads = shown_loads(&mut report, arguments.traffic.sources.hot_links.into());
+    // With --accounting that is not asked for, and planning again takes its time.
+    let auto = arguments.accounting.is_none().then(|| auto_instead(&routers, &scenario, &report)).flatten();
     match arguments.accounting {
         None => {
-            let beside = Beside { report: &report, auto_instead: auto_instead(&routers, &scenario, &report) };
-            let line =
-                |beside: &Beside<'_>| beside.auto_instead.as_ref().map_or_else(String::new, report::auto_instead);
-            screen.show(&beside, || report::simulation(&report) + &line(&beside))?;
+            let line = auto.as_ref().map_or_else(String::new, report::auto_instead);
+            let beside = Beside { report: &report, auto_instead: auto.as_ref() };
+            screen.show(&beside, || report::simulation(&report) + &line)?;
         }
         Some(rules) => account(&routers, rules, &scenario, &report, screen)?,
     }
     let runs = std::slice::from_ref(&report);
-    page.iter().try_for_each(|page| page.stage(report::simulation_page(runs, &page.origin), &mut batch))?;
+    let shown = |page: &Page<'_>| report::simulation_page(runs, auto.as_ref(), &page.origin);
+    page.iter().try_for_each(|page| page.stage(shown(page), &mut batch))?;
     if let Some(folder) = &arguments.csv {
         let files = report::run_csv(&report, &loads).map_err(Failure::undone)?;
         files.into_iter().try_for_each(|(name, text)| batch.stage_text(&folder.join(name), text))?;

@@ -80,10 +80,27 @@ fn update(text: &mut String, during: &Audit, transition: &TransitionReport) -> (
     let on_tables = during.verdict().and(before.verdict).and(after.verdict);
     let verdict = match on_tables {
         AuditVerdict::Safe => "safe at every moment: made in place, in any order, the update closes no credit loop",
+        AuditVerdict::Unsafe if has_safe_ends(transition) => {
+            return (format!("UNSAFE at some moment: {}", unsafe_between(during)), on_tables);
+        }
         AuditVerdict::Unsafe => "UNSAFE at some moment",
         AuditVerdict::Unknown => "NOT KNOWN: no fault at any moment in what is known",
     };
     (verdict.to_string(), on_tables)
+}
+
+/// Whether the routing before and the one after are safe.
+pub(super) fn has_safe_ends(transition: &TransitionReport) -> bool {
+    [&transition.before, &transition.after].iter().all(|end| end.verdict == AuditVerdict::Safe)
+}
+
+/// That an update in place is unsafe between two routings that are safe, and how.
+pub(super) fn unsafe_between(during: &Audit) -> String {
+    let cycle = during.credit_loops.cycle.as_ref();
+    let waits = cycle.map(|cycle| format!("{} can wait for each other", counted(cycle.len() as u64, "lane")));
+    let others = during.faults.iter().filter(|fault| waits.is_none() || **fault != "credit-loops");
+    let told: Vec<String> = waits.iter().cloned().chain(others.map(|fault| fault.replace('-', " "))).collect();
+    format!("each routing is safe; the update in place between them is not: {}", told.join(", "))
 }
 
 fn ending(verdict: AuditVerdict, faults: &[&str]) -> String {

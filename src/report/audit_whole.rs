@@ -2,10 +2,10 @@
 
 use super::quantity::{count, counted};
 use super::screen::{line, number, show, table};
-use reconfig::audit::across::PathAudit;
-use reconfig::audit::{AuditVerdict, AuditedSubnet, WholeAudit};
+use reconfig::audit::across::{PathAudit, Stray};
+use reconfig::audit::{AuditVerdict, AuditedSubnet, SHOWN, WholeAudit};
 use reconfig::routers::{LevelsRule, PartEnforce};
-use reconfig::verify::across::AcrossStatistics;
+use reconfig::verify::across::{AcrossRefusal, AcrossStatistics};
 
 /// Returns the verdict in words.
 pub(super) fn whole(text: &mut String, subnets: &[AuditedSubnet], found: &WholeAudit) -> String {
@@ -44,9 +44,36 @@ pub(super) fn whole(text: &mut String, subnets: &[AuditedSubnet], found: &WholeA
             format!("safe: no deadlock is possible{across}; there is no pair of hosts to follow paths between")
         }
         AuditVerdict::Safe => format!("safe: every path arrives, and no deadlock is possible{across}"),
-        AuditVerdict::Unsafe => "UNSAFE".to_string(),
+        AuditVerdict::Unsafe => format!("UNSAFE: {}", unsafe_whole(found)),
         AuditVerdict::Unknown => "NOT KNOWN".to_string(),
     }
+}
+
+/// Which paths are lost, and whether a deadlock is possible.
+pub(super) fn unsafe_whole(found: &WholeAudit) -> String {
+    let paths = &found.paths;
+    let lost = (!paths.is_sound()).then(|| {
+        let [faulty, pairs] = [paths.faulty_pairs, paths.pairs()].map(count);
+        let are_at_routers =
+            (1..SHOWN).contains(&paths.faults.len()) && paths.faults.iter().all(|fault| is_at_router(&fault.why));
+        let place = if are_at_routers { " at routers" } else { "" };
+        format!("{faulty} of {pairs} pairs of hosts lose paths{place}")
+    });
+    let deadlock = match (&found.refusal, &found.proof) {
+        (Some(AcrossRefusal::Deadlock(cycle)), _) => {
+            let lanes = counted(cycle.links.len() as u64, "lane");
+            format!("{lanes} can wait for each other in a cycle")
+        }
+        (Some(_), _) => "a deadlock is not excluded".to_string(),
+        (None, Some(_)) => "no deadlock is possible".to_string(),
+        (None, None) => "deadlocks were not judged".to_string(),
+    };
+    lost.into_iter().chain([deadlock]).collect::<Vec<_>>().join("; ")
+}
+
+/// Whether it is routers that do not pass on what is lost so.
+fn is_at_router(why: &Stray) -> bool {
+    matches!(why, Stray::NoRouter | Stray::HopLimit | Stray::Layers | Stray::Partition { .. })
 }
 
 fn paths(text: &mut String, found: &PathAudit) {

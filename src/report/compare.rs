@@ -1,9 +1,11 @@
 //! Schemes side by side: one column a scheme.
 
 use super::cut_off;
-use super::quantity::{count, duration, latency, percent};
+use super::quantity::{count, counted, duration, engine_pair, latency, percent, size_of};
+use super::run;
+use super::screen::line;
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use reconfig::scenario::{Ending, OutageReport, SimulationReport};
+use reconfig::scenario::{Ending, OutageReport, SimulationReport, TrafficReport, USUAL_LOAD};
 
 /// A row: its name, and its value in each report.
 pub(super) type Row = (&'static str, fn(&SimulationReport) -> String);
@@ -56,8 +58,72 @@ pub(super) fn name(report: &SimulationReport) -> String {
     if report.auto { format!("auto: {}", report.scheme) } else { report.scheme.to_string() }
 }
 
+/// The load, where it is below the usual one: a count of packets says little without it.
+pub(super) fn at_load(report: &SimulationReport) -> String {
+    let settings = &report.settings;
+    match settings.traffic {
+        // Its load is its own.
+        TrafficReport::Trace { .. } => String::new(),
+        _ if settings.load < USUAL_LOAD => format!(" at a load of {}", percent(settings.load)),
+        _ => String::new(),
+    }
+}
+
+/// Which columns must not be compared as they stand.
+pub(super) const OWN_TIMES: &str =
+    "during is from the event until each scheme's own change is complete, and delivered is in its own run";
+
+/// Which scheme loses least, and what the others lose; none where there is nothing to compare.
+pub(super) fn ranking(reports: &[SimulationReport]) -> Option<String> {
+    let lost = |report: &SimulationReport| report.lost_in_all;
+    let own = |report: &SimulationReport| if report.auto { "auto".to_string() } else { report.scheme.to_string() };
+    let mut ran: Vec<&SimulationReport> = reports.iter().filter(|own| own.outcome == Ending::Completed).collect();
+    // Of equals the first is the one that is chosen by itself.
+    ran.sort_by_key(|report| lost(report));
+    let first = *ran.first()?;
+    if !first.has_traffic() {
+        return Some("no traffic was simulated, so no scheme could lose any".to_string());
+    }
+    let (alike, others): (Vec<&SimulationReport>, Vec<&SimulationReport>) =
+        ran[1..].iter().partition(|own| lost(own) == lost(first));
+    let unproved = |report: &SimulationReport| if report.proof.refusal.is_some() { ", not proved" } else { "" };
+    let as_others = match &alike.iter().map(|report| own(report) + unproved(report)).collect::<Vec<_>>()[..] {
+        [] => String::new(),
+        [names @ .., last] if names.is_empty() => format!(", as {last}"),
+        [names @ .., last] => format!(", as {} and {last}", names.join(", ")),
+    };
+    let packets = match lost(first) {
+        0 => "no packet".to_string(),
+        lost => counted(lost, "packet") + &at_load(first),
+    };
+    let least = format!("{} loses least ({packets}{as_others}{})", own(first), unproved(first));
+    let more = others.iter().map(|report| format!("{} {}{}", own(report), count(lost(report)), unproved(report)));
+    let failed = reports.iter().filter(|report| report.outcome != Ending::Completed);
+    let failed = failed.map(|report| format!("{} {}", own(report), run::ending(report.outcome).to_lowercase()));
+    let rest: Vec<String> = more.chain(failed).collect();
+    Some(if rest.is_empty() { least } else { format!("{least}; {}", rest.join(", ")) })
+}
+
+/// What was compared, and on what.
+fn head(text: &mut String, report: &SimulationReport, schemes: usize) {
+    let (size, settings) = (report.fabric, &report.settings);
+    let schemes = counted(schemes as u64, "scheme");
+    line(text, format_args!("{} ({}), {schemes}", report.what, report.departure));
+    line(text, format_args!("fabric   {}", size_of(size.switches, (size.cas, "CA"), size.links)));
+    line(text, format_args!("routing  {}", engine_pair(&report.engine, report.engine_after.as_deref())));
+    let load = match settings.traffic {
+        TrafficReport::Trace { packets } => format!("a trace of {}", counted(packets as u64, "packet")),
+        _ => format!("load {}", percent(settings.load)),
+    };
+    line(text, format_args!("traffic  {load}; seed {}\n", report.seed));
+}
+
 /// The table of a comparison, and under it what needs a sentence.
 pub fn comparison(reports: &[SimulationReport]) -> String {
+    let mut text = String::new();
+    if let Some(first) = reports.first() {
+        head(&mut text, first, reports.len());
+    }
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
@@ -66,7 +132,8 @@ pub fn comparison(reports: &[SimulationReport]) -> String {
     for (name, value) in ROWS {
         table.add_row([Cell::new(name)].into_iter().chain(reports.iter().map(|report| right(value(report)))));
     }
-    let mut text: String = table.to_string().lines().map(|row| format!("{}\n", row.trim_end())).collect();
+    table.to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
+    line(&mut text, format_args!("\n{OWN_TIMES}"));
     // The element is the same for every scheme, and so is who is cut off.
     if let Some(report) = reports.first().filter(|report| !report.cut_off().is_empty()) {
         text.push('\n');
@@ -83,6 +150,11 @@ pub fn comparison(reports: &[SimulationReport]) -> String {
             let reason = report.reason.as_deref().unwrap_or("see the report of this scheme alone");
             text += &format!("\n{}: {reason}\n", name(report));
         }
+    }
+    // Where hosts would be cut off, the refusal is the answer.
+    let is_refused = reports.first().is_some_and(|report| report.strands().is_some());
+    if let Some(ranking) = ranking(reports).filter(|_| !is_refused) {
+        line(&mut text, format_args!("\n{ranking}"));
     }
     text
 }

@@ -4,6 +4,9 @@ use super::quantity::counted;
 use super::screen::line;
 use reconfig::scenario::CutOffPort;
 
+/// What helps where a change is refused for what it would cut off.
+const FIX: &str = "connect them elsewhere beforehand, or say that this is meant (--allow-cut-off)";
+
 /// The most that are listed: JSON has them all.
 const LISTED: usize = 10;
 
@@ -29,8 +32,21 @@ fn entry(port: &CutOffPort) -> String {
 
 /// The answer to a planned change that cuts off end ports though nobody said that this is meant, and what to do.
 pub(super) fn refusal(text: &mut String, ports: &[&CutOffPort], first: &CutOffPort) {
-    let staying = ports.iter().filter(|port| !port.leaves).count() as u64;
-    let all = counted(staying, "end port");
-    let fix = "connect them elsewhere beforehand, or say that this is meant (--allow-cut-off)";
-    line(text, format_args!("NO: {all} would be cut off, {first} first: {fix}"));
+    let all = staying(ports.iter().copied());
+    line(text, format_args!("NO: {all} would be cut off, {first} first: {FIX}"));
+}
+
+/// The same answer as a sentence.
+pub(super) fn refused<'a>(ports: impl IntoIterator<Item = &'a CutOffPort>) -> String {
+    format!("No: {} would be cut off.", staying(ports))
+}
+
+/// Where to begin, and what to do about it.
+pub(super) fn first_and_fix(first: &CutOffPort) -> String {
+    format!("The first is {first}: {FIX}.")
+}
+
+/// End ports that are cut off and stay.
+fn staying<'a>(ports: impl IntoIterator<Item = &'a CutOffPort>) -> String {
+    counted(ports.into_iter().filter(|port| !port.leaves).count() as u64, "end port")
 }

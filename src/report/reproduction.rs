@@ -3,7 +3,7 @@
 use super::quantity::counted;
 use super::screen::{line, number, show, table};
 use comfy_table::Cell as Field;
-use reconfig::reproduce::{Band, Cell, ResultTable, StudyRequest};
+use reconfig::reproduce::{Band, Cell, ResultTable, Study, StudyRequest};
 
 /// Every table with each figure as `paper → ours`, those outside their bands marked, and how many are inside; with
 /// `bands`, each figure on a line of its own: paper, ours, band, inside.
@@ -41,17 +41,41 @@ pub fn reproduction(request: &StudyRequest, tables: &[ResultTable], bands: bool)
         }
         outside(&mut text, one);
     }
-    let (inside, banded) =
-        tables.iter().map(ResultTable::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    let unjudged = unjudged(tables).map(|note| format!("; {note}")).unwrap_or_default();
-    match banded {
-        0 => line(&mut text, format_args!("no figures have bands{unjudged}")),
-        _ => line(
-            &mut text,
-            format_args!("{inside} of {banded} figures are inside their bands (paper → ours; ! outside){unjudged}"),
-        ),
+    if let Some(fewer) = fewer_fabrics(request, tables) {
+        line(&mut text, format_args!("{fewer}"));
     }
+    let unjudged = unjudged(tables);
+    let (inside, banded) = sums(tables);
+    let (verdict, unjudged) = match (banded, unjudged) {
+        (0, None) => (UNCOMPARED.to_string(), String::new()),
+        (0, Some(note)) => ("measured".to_string(), format!("; {note}")),
+        (_, note) => (
+            format!("{inside} of {banded} figures are inside their bands (paper → ours; ! outside)"),
+            note.map(|note| format!("; {note}")).unwrap_or_default(),
+        ),
+    };
+    line(&mut text, format_args!("{verdict}{unjudged}"));
     text
+}
+
+/// The verdict where ours are the only figures.
+pub(super) const UNCOMPARED: &str = "measured; no paper gives figures to compare with";
+
+/// Figures inside their bands, and figures with bands.
+pub(super) fn sums(tables: &[ResultTable]) -> (usize, usize) {
+    tables.iter().map(ResultTable::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
+/// What fewer fabrics than the default mean; none where there are as many.
+pub(super) fn fewer_fabrics(request: &StudyRequest, tables: &[ResultTable]) -> Option<String> {
+    let default = request.study.fabrics();
+    let missed = match request.study {
+        _ if sums(tables).1 == 0 => "",
+        Study::Seed000 => " With fewer, minima and maxima can miss their bands.",
+        _ => " With fewer, means can miss their bands.",
+    };
+    let fabrics = counted(request.fabrics as u64, "fabric");
+    (request.fabrics < default).then(|| format!("{fabrics} a row; the default is {default}.{missed}"))
 }
 
 /// How many of the paper's figures are shown and not judged, in words; none if all are judged.
@@ -71,10 +95,11 @@ fn each(text: &mut String, one: &ResultTable) {
     for (row, column, cell) in one.cells() {
         let decimals = cell.decimals.max(1);
         let band = match cell.band {
+            Band::Between(..) if cell.is_claim => held(1.0).to_string(),
             Band::Between(least, most) => format!("{least:.decimals$} to {most:.decimals$}"),
             Band::Open => "open".to_string(),
         };
-        let paper = cell.paper.map_or_else(|| "-".to_string(), plain);
+        let paper = paper(cell).unwrap_or_else(|| "-".to_string());
         let inside = cell.inside.map_or("-", |inside| if inside { "yes" } else { "NO" });
         let numbers = [paper, ours(cell), band, inside.to_string()].map(number);
         screen.add_row([Field::new(row), Field::new(column.trim_end())].into_iter().chain(numbers));
@@ -91,13 +116,27 @@ pub(super) fn has_unmeasured(table: &ResultTable) -> bool {
 }
 
 fn ours(cell: &Cell) -> String {
-    if cell.ours.is_nan() { "–".to_string() } else { format!("{:.*}", cell.decimals, cell.ours) }
+    match cell.ours {
+        ours if ours.is_nan() => "–".to_string(),
+        ours if cell.is_claim => held(ours).to_string(),
+        ours => format!("{:.*}", cell.decimals, ours),
+    }
+}
+
+fn paper(cell: &Cell) -> Option<String> {
+    let paper = cell.paper?;
+    Some(if cell.is_claim { held(paper).to_string() } else { plain(paper) })
+}
+
+/// Whether a property holds, by its figure.
+fn held(figure: f64) -> &'static str {
+    if figure == 1.0 { "holds" } else { "does not hold" }
 }
 
 pub(super) fn figure(cell: &Cell) -> String {
     let mark = if cell.inside == Some(false) { " !" } else { "" };
-    match cell.paper {
-        Some(paper) => format!("{} → {}{mark}", plain(paper), ours(cell)),
+    match paper(cell) {
+        Some(paper) => format!("{paper} → {}{mark}", ours(cell)),
         None => format!("{}{mark}", ours(cell)),
     }
 }
@@ -115,9 +154,13 @@ fn outside(text: &mut String, table: &ResultTable) {
     for (row, column, cell) in outside {
         if let Band::Between(least, most) = cell.band {
             any = true;
+            if cell.is_claim {
+                line(text, format_args!("! {row} {}: {}", column.trim(), ours(cell)));
+                continue;
+            }
             let decimals = cell.decimals.max(1);
             let band = format_args!("{least:.decimals$} to {most:.decimals$}");
-            line(text, format_args!("! {row} {column}: {:.decimals$} is not within {band}", cell.ours));
+            line(text, format_args!("! {row} {}: {:.decimals$} is not within {band}", column.trim(), cell.ours));
         }
     }
     if any {

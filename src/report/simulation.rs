@@ -238,6 +238,7 @@ fn losses(text: &mut String, report: &SimulationReport, outage: &OutageReport) {
     let whose = "from or to end ports that left or are cut off (stranded)";
     let lost = counted(report.lost_in_all, "packet");
     match (report.lost_in_all, report.packets.stranded) {
+        _ if !report.has_traffic() => line(text, format_args!("lost     nothing: no traffic was simulated")),
         (0, 0) => line(text, format_args!("lost     nothing")),
         (0, stranded) => line(text, format_args!("lost     {}, all {whose}", counted(stranded, "packet"))),
         (_, 0) => line(text, format_args!("lost     {lost} in all, {change} to the change")),
@@ -252,7 +253,8 @@ fn losses(text: &mut String, report: &SimulationReport, outage: &OutageReport) {
     let apart =
         if cut_off > 0 { format!("; {} cut off for good", counted(cut_off as u64, "pair")) } else { String::new() };
     if pairs == 0 {
-        return line(text, format_args!("outage   none{apart}"));
+        let none = if report.has_traffic() { "none" } else { "not measured: no traffic was simulated" };
+        return line(text, format_args!("outage   {none}{apart}"));
     }
     let length = match (&outage.longest, outage.mean_ns) {
         (Some(longest), Some(mean_ns)) => {
@@ -413,6 +415,9 @@ fn verdict(text: &mut String, report: &SimulationReport) {
 
 /// What was lost, or is stuck; where nothing changes, nothing is lost to a change.
 fn lost(report: &SimulationReport) -> String {
+    if !report.has_traffic() && report.outcome == Ending::Completed {
+        return "no traffic was simulated, so nothing could be lost".to_string();
+    }
     if report.has_change() {
         return run::lost(report.outcome, &report.packets);
     }

@@ -113,6 +113,11 @@ impl LossReport {
         }
     }
 
+    /// Whether no change was planned though one could be.
+    pub(super) fn is_left_out(&self) -> bool {
+        self.change.is_none() && self.refusal.is_none() && !self.nobody_left
+    }
+
     /// When the pairs that were out are back, if there are any.
     pub(super) fn back_ns(&self) -> Option<u64> {
         self.change.as_ref().filter(|_| self.pairs > 0).map(|change| change.reconnected_ns)

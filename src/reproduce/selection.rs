@@ -23,6 +23,8 @@ pub(super) const TABLES: [&str; 3] = ["lids", "color", "smart"];
 
 /// The columns behind one for each configuration.
 const COUNTED: [&str; 2] = ["within 20 %", "loads in order"];
+/// Why no figure is judged.
+const COMPARED: &str = "readings are compared, of which the paper had at most one";
 const SMART_COLUMNS: [&str; 6] = ["total", "original", "new", "avg %", "renamings", "conflicts %"];
 
 /// Every rule, with the ties at random last.
@@ -153,9 +155,10 @@ fn row(measured: &[Selected], fabrics: usize, at: usize) -> Vec<Cell> {
         near += usize::from((lids / paper - 1.0).abs() <= 0.2);
         let load = mean(fabrics.iter().map(|one| one.load[at]));
         in_order += usize::from(load <= mean(fabrics.iter().map(|one| one.renaming)));
-        cells.push(Cell::open(Some(paper), lids, 0));
+        cells.push(Cell::unjudged(paper, lids, 0, COMPARED));
     }
-    cells.extend([near, in_order].map(|count| Cell::open(Some(CONFIGURATIONS.len() as f64), count as f64, 0)));
+    let of_paper = CONFIGURATIONS.len() as f64;
+    cells.extend([near, in_order].map(|count| Cell::unjudged(of_paper, count as f64, 0, COMPARED)));
     cells
 }
 
@@ -223,7 +226,7 @@ fn colours(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Result<Res
         let ratio = |fabrics: &[Coloured], paper: [f64; 5]| {
             let over = |one: &Coloured| if column == 0 { one.greedy } else { one.by[reading][0] };
             let ours = mean(fabrics.iter().map(over)) / mean(fabrics.iter().map(|one| one.by[reading][1]));
-            Cell::open(Some(paper[column] / paper[4]), ours, 3)
+            Cell::unjudged(paper[column] / paper[4], ours, 3, COMPARED)
         };
         let fabrics = measured.chunks(request.fabrics).zip(seed_002::PATH_SELECTION);
         table.push(name, fabrics.map(|(fabrics, paper)| ratio(fabrics, paper)).collect());
@@ -313,7 +316,7 @@ fn smart(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Result<Resul
         let cells = seed_000::smart_figures().into_iter().zip(ours).zip([0, 0, 0, 1, 2, 2]);
         table.push(
             reading.name(),
-            cells.map(|((paper, ours), decimals)| Cell::open(Some(paper), ours, decimals)).collect(),
+            cells.map(|((paper, ours), decimals)| Cell::unjudged(paper, ours, decimals, COMPARED)).collect(),
         );
     }
     Ok(table)

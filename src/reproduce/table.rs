@@ -26,6 +26,12 @@ pub struct Cell {
     pub inside: Option<bool>,
     /// Decimals worth showing.
     pub decimals: usize,
+    /// Whether it is a property, which holds (1) or does not (0).
+    #[serde(skip)]
+    pub is_claim: bool,
+    /// Why it has no band although the paper has such a figure, if that is known.
+    #[serde(skip)]
+    pub unjudged: Option<&'static str>,
 }
 
 impl Cell {
@@ -34,7 +40,7 @@ impl Cell {
             Band::Between(least, most) => Some((least..=most).contains(&ours)),
             Band::Open => None,
         };
-        Cell { paper, ours, band, inside, decimals }
+        Cell { paper, ours, band, inside, decimals, is_claim: false, unjudged: None }
     }
 
     /// A figure that must be within a fraction of the paper's.
@@ -55,12 +61,22 @@ impl Cell {
 
     /// 1 if a property of the paper's figures holds for ours too.
     pub(super) fn holds(holds: bool) -> Cell {
-        Cell::between(Some(1.0), f64::from(u8::from(holds)), 1.0, 1.0, 0)
+        Cell { is_claim: true, ..Cell::between(Some(1.0), f64::from(u8::from(holds)), 1.0, 1.0, 0) }
+    }
+
+    /// The same where the paper's figures have it both ways.
+    pub(super) fn may_hold(holds: bool) -> Cell {
+        Cell { is_claim: true, ..Cell::open(None, f64::from(u8::from(holds)), 0) }
     }
 
     /// A figure without a band.
     pub(super) fn open(paper: Option<f64>, ours: f64, decimals: usize) -> Cell {
         Cell::new(paper, ours, Band::Open, decimals)
+    }
+
+    /// A figure of the paper that ours is shown beside, and not judged by.
+    pub(super) fn unjudged(paper: f64, ours: f64, decimals: usize, why: &'static str) -> Cell {
+        Cell { unjudged: Some(why), ..Cell::open(Some(paper), ours, decimals) }
     }
 }
 

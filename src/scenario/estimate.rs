@@ -11,9 +11,9 @@ use crate::plan::{Observer, Scheme};
 use crate::tables::PathLayers;
 use crate::verify;
 
-/// Limits of the default load: the load itself, its share of the load that fills the busiest link under uniform
-/// traffic, and the resulting packet-hops.
-const USUAL_LOAD: f64 = 0.3;
+/// The default load, where nothing lowers it.
+pub const USUAL_LOAD: f64 = 0.3;
+/// What lowers it: the share of the load that fills the busiest link under uniform traffic, and the packet-hops.
 const BELOW_SATURATION: f64 = 0.8;
 const USUAL_HOPS: f64 = 1.5e8;
 

@@ -50,6 +50,7 @@ pub use cut_off::CutOffPort;
 pub use elements::{Element, Moves, MovesReport, ScenarioChange};
 pub use engines::Engines;
 pub use error::ScenarioError;
+pub use estimate::USUAL_LOAD;
 pub use exchange::{ExchangeReport, HostMessage, SteadySubnets};
 pub use later::{EventReport, EventTime, LaterEvent};
 pub use map::{FabricMap, Fate, MapLink, MapNode};

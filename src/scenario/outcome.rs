@@ -687,6 +687,11 @@ impl SimulationReport {
         self.is_clean() && self.strands().is_none()
     }
 
+    /// Whether sources offered anything that could be lost.
+    pub fn has_traffic(&self) -> bool {
+        self.settings.load > 0.0 || self.packets.injected > 0
+    }
+
     /// Whether a manager acted, so that something changed.
     pub fn has_change(&self) -> bool {
         !self.changes.is_empty()

@@ -27,7 +27,13 @@ fn kept_levels_are_unsafe_and_raised_ones_safe() {
     says(
         &both("keep"),
         1,
-        &[paths, "levels   kept at routers", cycle, "router \"router-2\": in from subnet-0", "UNSAFE"],
+        &[
+            paths,
+            "levels   kept at routers",
+            cycle,
+            "router \"router-2\": in from subnet-0",
+            "UNSAFE: 6 lanes can wait",
+        ],
     );
     says(
         &both("raise"),
@@ -82,7 +88,8 @@ fn a_router_that_was_forgotten_in_a_partition_is_named() {
         0,
         &["paths    all arrive: 2 576 ordered pairs", parted, "look at what comes in and goes out"],
     );
-    says(&[&[FORGOTTEN], &base[..]].concat(), 1, &["LOST: of 392 pairs of 2 576", comes_in, goes_out, "UNSAFE"]);
+    let told = "UNSAFE: 392 of 2 576 pairs of hosts lose paths at routers; no deadlock is possible";
+    says(&[&[FORGOTTEN], &base[..]].concat(), 1, &["LOST: of 392 pairs of 2 576", comes_in, goes_out, told]);
     for (way, pairs, told) in [("in", "196", comes_in), ("out", "196", goes_out)] {
         let lost = format!("LOST: of {pairs} pairs of 2 576");
         says(&[&[FORGOTTEN], &base[..], &["--part-enforce", way]].concat(), 1, &[&lost, told]);

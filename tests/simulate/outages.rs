@@ -113,6 +113,11 @@ fn a_planned_removal_that_strands_hosts_is_a_no_unless_it_is_meant() {
 fn a_comparison_shows_what_was_lost_in_all_and_for_how_long() {
     let (code, shown) = screen(&[&["--remove-root", "--compare"], &QUICK[..], &[FABRIC]].concat());
     assert_eq!(code, Some(0), "{shown}");
+    for line in
+        ["\nfabric   8 switches,", "\nrouting  up-down", "\ntraffic  load 5.0 %; seed 1", "\nauto loses least ("]
+    {
+        assert!(shown.contains(line), "{line}\n{shown}");
+    }
     for row in [
         "lost in all",
         "pairs that lost packets",

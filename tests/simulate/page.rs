@@ -65,6 +65,20 @@ fn a_page_needs_nothing_beside_itself_and_tells_what_json_does() {
 }
 
 #[test]
+fn rows_of_phases_add_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (text, json) = page(&["--remove-root"], folder.path());
+    let (_, table) = text.split_once("<span>Phases of the change</span>").expect("a table");
+    let table = table.split("</table>").next().expect("its end");
+    let smps = table.split("</tr>").filter_map(|row| row.rsplit("<td class=\"number\">").next()?.split('<').next());
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>().parse::<u64>();
+    let smps: Vec<u64> = smps.filter_map(|text| digits(text).ok()).collect();
+    let (all, parts) = smps.split_last().expect("rows");
+    assert_eq!(json["changes"][0]["smps"]["total"], *all);
+    assert_eq!(parts.iter().sum::<u64>(), *all, "{smps:?}");
+}
+
+#[test]
 fn the_page_of_a_deadlock_begins_with_its_circle() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("page.html");
@@ -92,6 +106,27 @@ fn a_run_in_which_nothing_changes_proves_nothing() {
     for part in ["What changed", "<dt>proof</dt>", "proof before the first write", "<dt>change took</dt>"] {
         assert!(!text.contains(part), "{part}");
     }
+}
+
+/// What a reader of the lead alone is to know.
+#[test]
+fn the_lead_tells_of_a_cheaper_way_of_a_low_load_and_of_no_traffic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let lead = |arguments: &[&str]| {
+        let (text, json) = page(arguments, folder.path());
+        (text.split("</header>").next().expect("a header").replace('\u{a0}', " "), json)
+    };
+    let (told, json) = lead(&["--remove-root"]);
+    let writes = json["auto_instead"]["writes"].as_u64().expect("a number");
+    let instead = format!("Auto: {writes} writes in 1 wave would do, proved, and no host moves; see --compare.");
+    assert!(told.contains(&instead) && told.contains(" packets at a load of 5.0 %."), "{told}");
+    let file = folder.path().join("idle.html");
+    let report = ["--report", file.to_str().expect("UTF-8"), FABRIC];
+    let output = simulate(&[&["--remove-root", "--load", "0"][..], &report].concat());
+    let idle = fs::read_to_string(&file).expect("the page was written");
+    assert!(idle.contains("No traffic was simulated, so nothing could be lost."), "{idle:.2000}");
+    let shown = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(shown.contains(": no traffic was simulated, so nothing could be lost; "), "{shown}");
 }
 
 #[test]
@@ -127,6 +162,12 @@ fn several_runs_share_a_page() {
         );
         assert!(text.contains(run["trace_hash"].as_str().expect("a hash")), "every run can be told by its trace");
     }
+    // The headline is of all of them.
+    let (_, headline) = text.split_once("<h1>").expect("a headline");
+    let least = runs.iter().map(|run| run["lost_in_all"].as_u64().expect("a number")).min().expect("runs");
+    let headline = headline.split("</h1>").next().expect("its end").replace(['\u{a0}', ' '], "");
+    assert!(headline.contains(&format!("Autolosesleast({least}packetsataloadof5.0%,as")), "{headline}");
+    assert!(text.contains("By auto: ordered: The change completed in"), "and then of the one chosen by itself");
     let mut ids: Vec<&str> = text.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let all = ids.len();
     ids.sort_unstable();

@@ -1,6 +1,7 @@
 //! The page about an audit.
 
-use super::super::audit::audit;
+use super::super::audit::{audit, has_safe_ends, unsafe_between};
+use super::super::audit_whole::unsafe_whole;
 use super::super::quantity::{count, counted};
 use super::parts;
 use super::{Origin, ResultPage, cycle};
@@ -63,23 +64,29 @@ fn sentence(report: &AuditReport) -> String {
             "The update is safe at every moment: made in place, in any order, it closes no credit loop."
         }
         AuditVerdict::Safe => "No credit loop, no loop, no black hole: every path arrives.",
-        AuditVerdict::Unsafe => {
-            return format!(
-                "{}: {}.",
-                if moment { "Faults at some moment" } else { "Faults in the routing" },
-                faults(report).join(", ")
-            );
-        }
+        AuditVerdict::Unsafe => return parts::sentence(&fault(report)),
         AuditVerdict::Unknown => "No fault in what is known, but a part of the fabric or of its tables is not known.",
     }
     .to_string()
 }
 
+/// What is unsafe, in words.
+fn fault(report: &AuditReport) -> String {
+    if let Some(whole) = &report.whole {
+        return unsafe_whole(whole);
+    }
+    let between = report.subnets.iter().find_map(|subnet| {
+        let is_between = subnet.transition.as_deref().is_some_and(has_safe_ends);
+        subnet.tables.as_ref().filter(|_| is_between)
+    });
+    between.map(unsafe_between).unwrap_or_else(|| {
+        let when = if is_update(report) { "faults at some moment" } else { "faults in the routing" };
+        format!("{when}: {}", faults(report).join(", "))
+    })
+}
+
 /// The faults at any moment, in words, each once.
 fn faults(report: &AuditReport) -> Vec<String> {
-    if report.whole.is_some() {
-        return vec!["a deadlock or lost paths across subnets, told below".to_string()];
-    }
     let mut faults: Vec<String> =
         report.audits().flat_map(|own| &own.faults).map(|name| name.replace('-', " ")).collect();
     let mut seen = std::collections::BTreeSet::new();

@@ -164,12 +164,20 @@ fn ring(places: &[WaitingPlace], name: &str, does: &str, id: &str) -> Markup {
                             title { (told[rank]) }
                         }
                         text x=(px(x)) y=(px(y - 10.0)) { (super::fabric::short(&place.name, 25)) }
-                        text class="small" x=(px(x)) y=(px(y + 6.0)) { (super::fabric::short(&place.detail, 29)) }
+                        text class="small" x=(px(x)) y=(px(y + 6.0)) { (fitted(&place.detail, 29)) }
                         text class="small" x=(px(x)) y=(px(y + 19.0)) { (super::fabric::short(&place.why, 29)) }
                     }
                 }
             }
         }
+    }
+}
+
+/// What stands where, shortened so that what it says of the place is kept.
+fn fitted(detail: &str, most: usize) -> String {
+    match detail.strip_prefix(WAITS) {
+        Some(place) => format!("{WAITS} {}", super::fabric::short(place.trim_start(), most - WAITS.len() - 1)),
+        None => super::fabric::short(detail, most),
     }
 }
 

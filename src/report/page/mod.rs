@@ -27,7 +27,9 @@ pub use route::route_page;
 pub use what_if::what_if_page;
 
 use super::compare;
+use super::simulation::{AutoInstead, auto_instead};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use reconfig::plan::Scheme;
 use reconfig::scenario::SimulationReport;
 use sections::Run;
 
@@ -60,6 +62,11 @@ struct ResultPage<'a> {
 }
 
 impl ResultPage<'_> {
+    /// Words that only pages of this command explain.
+    fn words(&self) -> &'static [words::Entry] {
+        if self.command == "reproduce" { &words::STUDIES } else { &[] }
+    }
+
     fn render(&self, version: &str) -> String {
         let (word, class) = self.word;
         document(HtmlPage {
@@ -77,7 +84,7 @@ impl ResultPage<'_> {
                 @for told in &self.beside { p class="beside" { (unbroken(told)) } }
                 p class="what" { (self.what) }
             },
-            main: html! { (self.body) (words::words(&self.body)) },
+            main: html! { (self.body) (words::words(&self.body, self.words())) },
             script: html! { script { (PreEscaped(include_str!("script.js"))) } },
         })
     }
@@ -136,7 +143,8 @@ fn unbroken(text: &str) -> String {
 }
 
 /// The page of one run, or of several of one change under different schemes. Panics if there is none.
-pub fn simulation_page(reports: &[SimulationReport], origin: &Origin) -> String {
+/// `auto` is what scheme `auto` would have done instead.
+pub fn simulation_page(reports: &[SimulationReport], auto: Option<&AutoInstead>, origin: &Origin) -> String {
     let first = reports.first().expect("a page shows a run");
     let body = html! {
         @match reports {
@@ -145,11 +153,22 @@ pub fn simulation_page(reports: &[SimulationReport], origin: &Origin) -> String 
         }
         (parts::again(origin, sections::settings(reports)))
     };
+    // The refusal of what a change cuts off is an answer to all schemes.
+    let is_ranked = reports.len() > 1 && first.strands().is_none();
+    let ranking = compare::ranking(reports)
+        .filter(|_| is_ranked)
+        .map(|text| parts::sentence(&text).replace("in-place", "in\u{2011}place"));
     let page = ResultPage {
         command: "simulate",
         word: verdict::word(first),
-        sentence: verdict::sentence(first),
-        beside: verdict::beside(first),
+        sentence: ranking.clone().unwrap_or_else(|| verdict::sentence(first)),
+        beside: {
+            let own = ranking.map(|_| format!("By {}: {}", compare::name(first), verdict::sentence(first)));
+            // Only a cheaper way is worth a line here: why there is none takes many.
+            let is_cheaper = |auto: &&AutoInstead| matches!(auto, AutoInstead::Planned { scheme: Scheme::Ordered, .. });
+            let auto = auto.filter(is_cheaper).map(|auto| parts::sentence(&auto_instead(auto)));
+            own.into_iter().chain(auto).chain(verdict::beside(first)).collect()
+        },
         what: headline(first, reports.len()),
         body,
     };
@@ -163,7 +182,7 @@ fn headline(report: &SimulationReport, runs: usize) -> String {
     };
     let scheme = match runs {
         1 => format!("scheme {}", compare::name(report)),
-        _ => format!("{runs} schemes; the verdict is that of {}", compare::name(report)),
+        _ => format!("{runs} schemes; the word above is that of {}", compare::name(report)),
     };
     format!("{}{departure}, {scheme}", report.what)
 }
@@ -178,11 +197,11 @@ fn side_by_side(reports: &[SimulationReport]) -> Markup {
             h2 { "Schemes side by side" }
             div class="scroll" tabindex="0" role="group" aria-label="Schemes side by side" {
                 table {
-                    caption { "The same change under the same traffic, by scheme" }
+                    caption { "The same change under the same traffic, by scheme; " (compare::OWN_TIMES) }
                     thead {
                         tr {
                             th scope="col" { "" }
-                            @for report in reports { th scope="col" class="number" { (compare::name(report)) } }
+                            @for report in reports { th scope="col" class="number name" { (compare::name(report)) } }
                         }
                     }
                     tbody {

@@ -114,6 +114,8 @@ pub(super) fn named(title: &str, names: &[String], class: &str) -> Markup {
 /// A field of a table.
 pub(super) struct TableField {
     shown: String,
+    /// What stands below it in small letters; may be empty.
+    second: String,
     /// The number by which it is sorted; none for text.
     rank: Option<u64>,
     class: &'static str,
@@ -121,7 +123,7 @@ pub(super) struct TableField {
 
 impl TableField {
     pub(super) fn text(text: &str) -> TableField {
-        TableField { shown: text.to_string(), rank: None, class: "" }
+        TableField { shown: text.to_string(), second: String::new(), rank: None, class: "" }
     }
 
     /// A text among numbers, which may be long.
@@ -131,7 +133,7 @@ impl TableField {
 
     /// A number that is shown as it stands in a file.
     pub(super) fn plain(shown: String) -> TableField {
-        TableField { shown, rank: None, class: "number" }
+        TableField { shown, class: "number", ..TableField::text("") }
     }
 
     /// A figure that is not as it should be.
@@ -139,12 +141,22 @@ impl TableField {
         TableField { class: "number refusal", ..self }
     }
 
+    /// A figure that confirms nothing.
+    pub(super) fn unjudged(self) -> TableField {
+        TableField { class: "number unjudged", ..self }
+    }
+
+    /// With a second line.
+    pub(super) fn over(self, second: String) -> TableField {
+        TableField { second, ..self }
+    }
+
     pub(super) fn count(number: u64) -> TableField {
         TableField::ranked(count(number), number)
     }
 
     pub(super) fn ranked(shown: String, rank: u64) -> TableField {
-        TableField { shown, rank: Some(rank), class: "number" }
+        TableField { shown, rank: Some(rank), class: "number", ..TableField::text("") }
     }
 }
 
@@ -159,12 +171,27 @@ pub(super) fn table(
     rows: impl Iterator<Item = Vec<TableField>>,
     sorts: bool,
 ) -> Markup {
+    table_of(caption, Some(caption), header, rows, sorts)
+}
+
+/// A table whose name is not its caption, or which has none.
+pub(super) fn table_of(
+    name: &str,
+    caption: Option<&str>,
+    header: &[&str],
+    rows: impl Iterator<Item = Vec<TableField>>,
+    sorts: bool,
+) -> Markup {
     let rows: Vec<Vec<TableField>> = rows.collect();
-    let class = |column: usize| rows.first().map_or("", |row| row[column].class);
+    // A heading takes the side of its column, not the colour of a figure.
+    let class = |column: usize| match rows.first().map_or("", |row| row[column].class) {
+        class if class.starts_with("number") => "number",
+        class => class,
+    };
     html! {
-        div class="scroll" tabindex="0" role="group" aria-label=(caption) {
+        div class="scroll" tabindex="0" role="group" aria-label=(name) {
             table class=[sorts.then_some("sortable")] {
-                caption { span { (caption) } }
+                @if let Some(caption) = caption { caption { span { (caption) @if sorts { span class="hint" { "; press a heading to sort by it" } } } } }
                 thead { tr { @for (rank, name) in header.iter().enumerate() { th scope="col" class=(class(rank)) { (heading(name)) } } } }
                 tbody {
                     @for row in &rows {
@@ -173,7 +200,10 @@ pub(super) fn table(
                                 @if rank == 0 {
                                     th scope="row" { (field.shown) }
                                 } @else {
-                                    td class=(field.class) data-rank=[field.rank.filter(|_| sorts)] { (field.shown) }
+                                    td class=(field.class) data-rank=[field.rank.filter(|_| sorts)] {
+                                        (field.shown)
+                                        @if !field.second.is_empty() { small { (field.second) } }
+                                    }
                                 }
                             }
                         }

@@ -1,5 +1,6 @@
 //! The page about a plan.
 
+use super::super::cut_off;
 use super::super::plan::{self, PlanFacts, PlanReport, WaveFacts};
 use super::super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
 use super::parts::{self, TableField, named, table};
@@ -22,7 +23,7 @@ pub fn plan_page(report: &PlanReport, origin: &Origin) -> String {
         command: "plan",
         word,
         sentence: sentence(report),
-        beside: waits(report),
+        beside: report.strands().map(cut_off::first_and_fix).into_iter().chain(waits(report)).collect(),
         what: format!("{} change; routing {engine}{roots}", report.departure),
         body: html! {
             @if let Some(facts) = &report.plan { (planned(report, facts)) }
@@ -30,9 +31,7 @@ pub fn plan_page(report: &PlanReport, origin: &Origin) -> String {
                 section { h2 { "The refusal" } (parts::refusal(&refused.text)) (evidence(report)) }
             }
             @if let Some(why) = &report.unplanned {
-                // The sentence at the top is the first line of several, unless the rest is its evidence.
-                @let told = why.split_once('\n').map(|(_, rest)| rest).filter(|rest| !rest.starts_with(' '));
-                @let told = told.unwrap_or(why);
+                @let told = answered(why).map_or(why.as_str(), |(_, rest)| rest);
                 section { h2 { "Why there is no plan" } (parts::paragraphs(told, "")) (evidence(report)) }
             }
             @if report.plan.is_none() { (parts::notes(&report.notes)) }
@@ -51,7 +50,10 @@ fn sentence(report: &PlanReport) -> String {
                 format!("The change{scheme} is refused: {}.", refused.text.lines().next().unwrap_or_default())
             }
             None => match &report.unplanned {
-                Some(why) => format!("The change cannot be planned: {}.", why.lines().next().unwrap_or_default()),
+                Some(why) => match answered(why) {
+                    Some((answer, _)) => format!("The change cannot be planned: {answer}."),
+                    None => "The change cannot be planned.".to_string(),
+                },
                 None => "Both captures have the same nodes and cables.".to_string(),
             },
         };
@@ -65,19 +67,32 @@ fn sentence(report: &PlanReport) -> String {
             duration(facts.expected_ns)
         ),
     };
-    let cut_off = report.cut_off.iter().filter(|port| !port.leaves).count() as u64;
-    match (cut_off, report.strands()) {
-        (0, _) => format!("The change is proved at every moment; {cost} and cuts off no end port."),
+    let staying: Vec<String> = report.cut_off.iter().filter(|port| !port.leaves).map(ToString::to_string).collect();
+    match (&staying[..], report.strands()) {
+        ([], _) => format!("The change is proved at every moment; {cost} and cuts off no end port."),
         (ports, None) => {
-            format!("The change is proved at every moment; {cost} and cuts off {}.", counted(ports, "end port"))
+            let all = counted(ports.len() as u64, "end port");
+            format!("The change is proved at every moment; {cost} and cuts off {all}: {}.", some_of(ports))
         }
-        (ports, Some(_)) => {
-            format!(
-                "The change is proved, but cuts off {}, and nobody said that this is meant.",
-                counted(ports, "end port")
-            )
-        }
+        (_, Some(_)) => format!("{} The change itself is proved; {cost}.", cut_off::refused(&report.cut_off)),
     }
+}
+
+/// The first of these names, and how many more there are.
+fn some_of(names: &[String]) -> String {
+    const NAMED: usize = 3;
+    let first = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) as u64 {
+        0 => first,
+        more => format!("{first} and {} more", count(more)),
+    }
+}
+
+/// The first line of a reason as the answer, and the rest as what it rests on; none where only the whole says it: where
+/// there is one line, where the others are its evidence, or where it is no headline for its length.
+fn answered(why: &str) -> Option<(&str, &str)> {
+    const HEADLINE: usize = 80;
+    why.split_once('\n').filter(|(first, rest)| first.len() <= HEADLINE && !rest.starts_with(' '))
 }
 
 /// That a change takes longer than its writes.

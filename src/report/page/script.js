@@ -8,8 +8,11 @@ for (const table of document.querySelectorAll('table.sortable')) {
     button.type = 'button';
     button.textContent = heading.textContent;
     heading.replaceChildren(button);
+    // Of numbers the largest are looked for, names are looked up.
+    const first = heading.classList.contains('number') ? 'descending' : 'ascending';
+    const other = first === 'descending' ? 'ascending' : 'descending';
     button.addEventListener('click', () => {
-      const falls = heading.getAttribute('aria-sort') !== 'descending';
+      const falls = (heading.getAttribute('aria-sort') === first ? other : first) === 'descending';
       headings.forEach((other) => other.removeAttribute('aria-sort'));
       heading.setAttribute('aria-sort', falls ? 'descending' : 'ascending');
       const value = (row) => row.cells[column].dataset.rank ?? row.cells[column].textContent;

@@ -240,6 +240,7 @@ impl<'a> Run<'a> {
             (0, silent) => ("pairs that sent nothing more", count(silent as u64), ""),
             (out, _) => ("pairs still out", count(out as u64), "bad"),
         };
+        let mean = outage.and_then(|own| own.mean_ns).map_or("–".to_string(), duration);
         let proof_class = match (&report.proof.refusal, report.proof.status) {
             (Some(_), _) => "bad",
             (None, "proved") => "good",
@@ -247,7 +248,7 @@ impl<'a> Run<'a> {
         };
         let took = report.change_ns().map_or("–".to_string(), duration);
         let lost_class = match (report.packets.lost_to_change, report.outcome) {
-            (0, Ending::Completed) => "good",
+            (0, Ending::Completed) if report.has_traffic() => "good",
             (0, _) => "",
             _ => "bad",
         };
@@ -266,6 +267,7 @@ impl<'a> Run<'a> {
             ("lost to the change", count(report.packets.lost_to_change), lost_class),
             ("lost in all", count(report.lost_in_all), ""),
             outages,
+            ("mean outage", mean, ""),
             ("end ports cut off", count(report.cut_off().len() as u64), ""),
             ("SMPs", count(report.smps().total), ""),
             ("proof", report.proof.status.to_string(), proof_class),
@@ -315,7 +317,7 @@ impl<'a> Run<'a> {
                         @let phases: Vec<&PhaseReport> = change.sweep_and_phases().collect();
                         @let name = if several { format!("Phases in {}", change.subnet) } else { "Phases of the change".to_string() };
                         (timeline(&phases, &name, &format!("{}-phases-{rank}", self.id)))
-                        (table(&name, &["phase", "from", "to", "took", "SMPs"], phases.iter().map(|phase| phase_row(phase)), false))
+                        (table(&name, &["phase", "from", "to", "took", "SMPs"], phases.iter().map(|phase| phase_row(phase)).chain(sum_rows(change)), false))
                     }
                 }
             }
@@ -591,12 +593,26 @@ fn phase_row(phase: &PhaseReport) -> Vec<TableField> {
     [TableField::text(&phase.name)].into_iter().chain(times).chain([TableField::count(phase.smps)]).collect()
 }
 
+/// What passed and was sent outside of the phases, such as until the loss was noticed, and the sums of all.
+fn sum_rows(change: &SubnetChange) -> Vec<Vec<TableField>> {
+    let Some(all_ns) = change.change_ns else { return Vec::new() };
+    let took_ns: u64 = change.sweep_and_phases().map(|phase| phase.end_ns.saturating_sub(phase.start_ns)).sum();
+    let sent: u64 = change.sweep_and_phases().map(|phase| phase.smps).sum();
+    let besides = (all_ns.saturating_sub(took_ns), change.smps.total.saturating_sub(sent));
+    let rows = [("beside these", besides), ("in all", (all_ns, change.smps.total))];
+    let none = || TableField::plain(String::new());
+    let row = |(name, (ns, smps)): (&str, (u64, u64))| {
+        vec![TableField::text(name), none(), none(), TableField::ranked(duration(ns), ns), TableField::count(smps)]
+    };
+    rows.into_iter().map(row).collect()
+}
+
 /// Phases as bars under each other.
 fn timeline(phases: &[&PhaseReport], name: &str, id: &str) -> Markup {
     // Room for names in the letters of a small screen.
     const LEFT: f64 = 134.0;
+    const LETTER: f64 = 13.0;
     const WIDTH: f64 = 760.0;
-    const BESIDE: f64 = 225.0;
     let begin = phases.iter().map(|phase| phase.start_ns).min().unwrap_or_default();
     let end = phases.iter().map(|phase| phase.end_ns).max().unwrap_or_default().max(begin + 1);
     let x = |ns: u64| LEFT + (WIDTH - LEFT - 14.0) * (ns - begin) as f64 / (end - begin) as f64;
@@ -618,13 +634,17 @@ fn timeline(phases: &[&PhaseReport], name: &str, id: &str) -> Markup {
                     line class="grid" x1=(px(LEFT)) x2=(px(WIDTH - 14.0)) y1=(px(y + 28.0)) y2=(px(y + 28.0)) {}
                     text class="phase" x=(px(LEFT - 8.0)) y=(px(y + 19.0)) { (phase.name) }
                     rect class={ "bar c" (if rank == 0 && phases.len() > 1 && phase.name != "split" { 4 } else { 1 }) } x=(px(from)) y=(px(y)) width=(px((to - from).max(2.0))) height="25" rx="3" {}
-                    // Inside the bar where it has room, else on the side that has.
-                    @if to - from > BESIDE {
+                    // Inside the bar where it has room in the letters of a small screen, else on the side that has,
+                    // else over the bar.
+                    @let room = LETTER * text.chars().count() as f64 + 14.0;
+                    @if to - from > room {
                         text class="inbar" x=(px(f64::midpoint(from, to))) y=(px(y + 18.5)) { (text) }
-                    } @else if to < WIDTH - BESIDE - 20.0 {
+                    } @else if to + room < WIDTH {
                         text class="beside" x=(px(to + 7.0)) y=(px(y + 18.5)) { (text) }
-                    } @else {
+                    } @else if from - room > LEFT {
                         text class="beside end" x=(px(from - 7.0)) y=(px(y + 18.5)) { (text) }
+                    } @else {
+                        text class="overbar" x=(px(f64::midpoint(LEFT, WIDTH))) y=(px(y + 18.5)) { (text) }
                     }
                 }
                 text class="beside" x=(px(LEFT)) y=(px(height - 3.0)) { (duration(begin)) }

@@ -1,5 +1,7 @@
 //! The verdict of a run, in a sentence or two.
 
+use super::super::compare::at_load;
+use super::super::cut_off;
 use super::super::quantity::{count, counted, duration, percent};
 use reconfig::plan::Scheme;
 use reconfig::scenario::{Ending, SimulationReport};
@@ -22,24 +24,41 @@ pub(super) fn sentence(report: &SimulationReport) -> String {
     let took = report.change_ns().map_or_else(String::new, |ns| format!(" in {}", duration(ns)));
     let why = report.reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
     let change_lost = report.packets.lost_to_change;
+    let load = at_load(report);
     match report.outcome {
+        // The refusal is the answer, and comes before what the run would have been.
+        Ending::Completed if report.strands().is_some() => {
+            let lost = match report.packets.lost_to_change {
+                _ if !report.has_traffic() => "; no traffic was simulated".to_string(),
+                0 => " and lose no packet".to_string(),
+                lost => format!(" and lose {}{load}", counted(lost, "packet")),
+            };
+            format!("{} By itself the change would complete{took}{lost}.", cut_off::refused(report.cut_off()))
+        }
+        Ending::Completed if !report.has_traffic() => {
+            let begins = match report.has_change() {
+                true => format!("The change completed{took}."),
+                false => "Nothing changed.".to_string(),
+            };
+            format!("{begins} No traffic was simulated, so nothing could be lost.")
+        }
         Ending::Completed if !report.has_change() => match report.lost_in_all {
             0 => "Nothing changed, and nothing was lost.".to_string(),
-            lost => format!("Nothing changed, and {} were discarded.", counted(lost, "packet")),
+            lost => format!("Nothing changed, and {} were discarded{load}.", counted(lost, "packet")),
         },
         // Who reads only this sentence is to know of both.
         Ending::Completed if change_lost == 0 && report.packets.lost_to_failure > 0 => {
             let lost = counted(report.packets.lost_to_failure, "packet");
-            format!("The change completed{took} and itself lost no packet; the failure cost {lost}.")
+            format!("The change completed{took} and itself lost no packet; the failure cost {lost}{load}.")
         }
         Ending::Completed if change_lost == 0 => format!("The change completed{took} and lost no packet."),
-        Ending::Completed => format!("The change completed{took}, but lost {}.", counted(change_lost, "packet")),
+        Ending::Completed => format!("The change completed{took}, but lost {}{load}.", counted(change_lost, "packet")),
         Ending::Deadlocked => {
             let cycle = report.deadlock.as_ref().map_or(0, Vec::len) as u64;
             let stuck = counted(report.packets.in_flight, "packet");
             let lost = match change_lost {
                 0 => String::new(),
-                lost => format!(" The change lost {}.", counted(lost, "packet")),
+                lost => format!(" The change lost {}{load}.", counted(lost, "packet")),
             };
             format!(
                 "The subnet deadlocked: {cycle} packets wait for each other in a circle, and {stuck} are stuck.{lost}"
@@ -58,7 +77,8 @@ pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
     let is_told = report.outcome == Ending::Completed && report.packets.lost_to_change == 0;
     if lost > 0 && report.has_change() && !is_told {
         let packets = counted(lost, "packet");
-        told.push(format!("The failure cost {packets}: their way had died, and was not yet replaced."));
+        let load = at_load(report);
+        told.push(format!("The failure cost {packets}{load}: their way had died, and was not yet replaced."));
     }
     if let Some(outage) = report.outage.as_ref().filter(|outage| outage.pairs > 0) {
         let pairs = counted(outage.pairs as u64, "pair");
@@ -73,9 +93,10 @@ pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
         });
     }
     let cut_off = report.cut_off().len() as u64;
-    if cut_off > 0 {
-        let meant = if report.strands().is_some() { ", and nobody said that this is meant" } else { "" };
-        told.push(format!("{} cut off for good{meant}.", has(cut_off)));
+    match report.strands() {
+        None if cut_off > 0 => told.push(format!("{} cut off for good.", has(cut_off))),
+        None => {}
+        Some(first) => told.push(cut_off::first_and_fix(first)),
     }
     if report.packets.stranded > 0 {
         let packets = counted(report.packets.stranded, "packet");

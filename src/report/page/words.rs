@@ -3,11 +3,10 @@
 use maud::{Markup, html};
 
 /// A word as pages spell it, its other spellings, and what it means. The longer account is docs/GLOSSARY.md.
-type Entry = (&'static str, &'static [&'static str], &'static str);
+pub(super) type Entry = (&'static str, &'static [&'static str], &'static str);
 
 /// In the order of letters.
-const WORDS: [Entry; 27] = [
-    ("band", &["bands"], "The range around a published figure within which ours counts as the same."),
+const WORDS: [Entry; 26] = [
     (
         "barrier",
         &["barriers"],
@@ -117,11 +116,56 @@ const ASSUMPTIONS: [Entry; 13] = [
     ("turned-back-is-discarded", &[], "A switch discards a packet that would leave by the port it came in by."),
 ];
 
-/// The words that a page uses, folded.
-pub(super) fn words(page: &Markup) -> Markup {
+/// Headings of published tables, of which some are everyday words elsewhere.
+pub(super) const STUDIES: [Entry; 13] = [
+    (
+        "band",
+        &["bands"],
+        "The range around a published figure within which ours counts as the same. Those of seed-000 follow from how \
+         our fabrics scatter, and were set by judgement only where a row has too few fabrics to know that; those of \
+         other studies were set by judgement, from what the paper tells of its method. docs/REPRODUCE.md tells how.",
+    ),
+    ("best", &["best +%"], "The best of all heuristics, for each destination."),
+    ("color/L, color/S", COLOURS, "Graph colouring: paths with the most splits first (L), or with the fewest (S)."),
+    ("conf.", &[], "Configuration: the machines and the switches of a row's fabrics."),
+    ("dsatur", &["dsatur +%"], "Graph colouring: the most constrained path first."),
+    (
+        "explicit, renaming, separate",
+        SEPARATE,
+        "Three ways to choose paths and LIDs: one LID for each way to a \
+        machine (fully explicit routing), more LIDs only where ways conflict (renaming), and paths that are selected \
+        first and given LIDs afterwards.",
+    ),
+    ("fewest", &[], "What the exact solver found: no heuristic has fewer."),
+    ("greedy", &["greedy +%"], "First-fit renaming: each path takes the first LID that it fits."),
+    (
+        "in order",
+        &["loads in order"],
+        "Whether our figures have the order of the paper's: LIDs of color/L, greedy and \
+        color/S; loads of separate, renaming and explicit.",
+    ),
+    (
+        "least",
+        &[],
+        "The bound that the exact solver proved: nothing has fewer. Where it is also what was found, it is \
+        the optimum.",
+    ),
+    ("new", &[], "Forwarding entries that renaming adds, for further LIDs of a destination."),
+    ("original", &[], "Forwarding entries for the first LID of each destination, which every routing needs."),
+    ("s-m/L, s-m/S", SPLITS, "Split and merge: the most used switches first (L), or the least used (S)."),
+];
+const COLOURS: &[&str] = &["color/L", "color/S", "color/L +%", "color/S +%"];
+const SEPARATE: &[&str] = &["explicit load", "renaming load", "separate load"];
+const SPLITS: &[&str] = &["s-m/L", "s-m/S", "s-m/L +%", "s-m/S +%"];
+
+/// The words that a page uses, folded; `own` are those that only pages like it explain.
+pub(super) fn words(page: &Markup, own: &'static [Entry]) -> Markup {
     let text = text_of(&page.0);
     let is_used = |entry: &&Entry| spellings(entry).any(|own| has(&text, own));
-    folded(&WORDS.iter().chain(&ASSUMPTIONS).filter(is_used).collect::<Vec<_>>())
+    let mut used: Vec<&Entry> = WORDS.iter().chain(own).filter(is_used).collect();
+    used.sort_by_key(|(word, ..)| word.to_lowercase());
+    used.extend(ASSUMPTIONS.iter().filter(is_used));
+    folded(&used)
 }
 
 /// These words, by any of their spellings.
@@ -172,11 +216,11 @@ mod tests {
     #[test]
     fn a_page_explains_the_words_that_it_uses() {
         let page = html! { h2 class="wave" { "Three SMPs" } p { "none by cut-off, of a Sweeper, in the fast lane" } };
-        let told = words(&page).into_string();
+        let told = words(&page, &[]).into_string();
         let explained: Vec<&str> = told.split("<dt>").skip(1).filter_map(|rest| rest.split('<').next()).collect();
         assert_eq!(explained, ["lane", "SMP"]);
-        assert_eq!(words(&html! { p { "nothing" } }).into_string(), "");
-        let plan = words(&html! { p { "Assumed: " code { "no-multicast" } "." } }).into_string();
+        assert_eq!(words(&html! { p { "nothing" } }, &[]).into_string(), "");
+        let plan = words(&html! { p { "Assumed: " code { "no-multicast" } "." } }, &[]).into_string();
         assert!(plan.contains("<dt>no-multicast</dt>"), "{plan}");
         let names: Vec<String> = WORDS.iter().map(|(word, ..)| word.to_lowercase()).collect();
         assert!(names.is_sorted(), "{names:?}");

@@ -6,8 +6,8 @@ use super::super::{Fabric, NodeId, PortId};
 /// Elements that a clause names; it counts the others, so that a loss of a thousand nodes stays one line.
 const NAMED: usize = 3;
 
-/// What goes and what comes from `before` to `after`, which have the same indices: `spine-2 and its 4 cables go`,
-/// `cable leaf-1[5] – spine-1[3] comes`. Switches come first, then other nodes, each by GUID. None where nothing differs.
+/// What goes and what comes from `before` to `after`, which have the same indices: `spine-2 and its 4 cables go; cable
+/// leaf-1[5] – spine-1[3] comes`. Switches come first, then other nodes, each by GUID. None where nothing differs.
 pub fn moved(before: &Fabric, after: &Fabric) -> Option<String> {
     let gone = clause(before, after, ["goes", "go"]);
     let come = clause(after, before, ["comes", "come"]);

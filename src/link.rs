@@ -31,7 +31,10 @@ macro_rules! named {
             fn from_str(text: &str) -> Result<$name, String> {
                 match text {
                     $($text => Ok($name::$variant),)+
-                    _ => Err(format!(concat!("`{}` is no ", $what, ": expected one of {:?}"), text, [$($text),+])),
+                    _ => {
+                        let known = [$($text),+].join(", ");
+                        Err(format!(concat!("`{}` is no ", $what, ": expected one of {}"), text, known))
+                    }
                 }
             }
         }

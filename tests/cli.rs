@@ -153,6 +153,79 @@ fn no_option_replaces_an_input() {
     assert_eq!(both.unwrap().status.code(), Some(0));
 }
 
+/// Before anything is done: the fabric of these command lines is not even read where it need not be.
+#[test]
+fn what_cannot_be_written_together_or_there_is_refused_beforehand() {
+    let folder = tempfile::tempdir().unwrap();
+    let text =
+        std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/fat-tree-4-2.ibnetdiscover")).unwrap();
+    std::fs::write(folder.path().join("f.ib"), text).unwrap();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    std::fs::create_dir(folder.path().join("folder")).unwrap();
+    let removal = ["simulate", "f.ib", "--remove-switch", "spine-1"];
+    let cases: [(&[&str], &[&str], &str); 10] = [
+        (&removal, &["--plan", "p", "--certificate", "folder/../p"], "--plan and --certificate both name folder/../p"),
+        (&removal, &["--report", "x.html", "--dot", "x.html"], "--dot and --report both name x.html"),
+        (&["plan", "none", "none"], &["-o", "p", "--certificate", "p"], "--output and --certificate both name p"),
+        (&["what-if", "none"], &["--csv", "w", "--report", "w"], "--csv and --report both name w"),
+        (&["reproduce", "seed-002"], &["--csv", "z", "--report", "z"], "--csv and --report both name z"),
+        (&removal, &["--csv", "f.ib"], "f.ib is a file, and an input; --csv takes a folder"),
+        (&removal, &["--csv", "file"], "file is a file; --csv takes a folder"),
+        (&removal, &["--report", "folder"], "folder is a folder; --report takes a file"),
+        (&["fabric", "convert", "f.ib", "--to", "json"], &["-o", "folder"], "folder is a folder"),
+        (&["what-if", "f.ib"], &["--csv", "f.ib"], "error: f.ib is an input, and an option names it"),
+    ];
+    for (asked, options, said) in cases {
+        let output = command(&[asked, options].concat()).current_dir(&folder).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{options:?}: {}", stderr(&output));
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3, "{options:?}");
+    }
+    // What is no file may be named twice.
+    let both = command(&["what-if", "f.ib", "--worst", "0", "--csv", "/dev/null", "--report", "/dev/null"]);
+    assert_eq!({ both }.current_dir(&folder).output().unwrap().status.code(), Some(0));
+}
+
+/// Errors of the command line say what to give instead, in this program's own words.
+#[test]
+fn a_misspelt_option_is_answered_by_what_would_do() {
+    const FABRIC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/fat-tree-4-2.ibnetdiscover");
+    let folder = tempfile::tempdir().unwrap();
+    let other = path_text(&folder.path().join("ring.net")).to_string();
+    done(&["fabric", "generate", "ring:4,1", "-o", &other]);
+    let no_change = "error: say what changes: --remove-switch, --remove-link,";
+    let cases: [(&[&str], &str); 15] = [
+        (&["simulate", FABRIC, "--steady", "--warm-up", "5ms"], "a whole number of microseconds, such as 5000"),
+        (&["simulate", FABRIC, "--steady", "--hoq-life", "1s"], "a whole number of nanoseconds, such as 5000"),
+        (&["simulate", FABRIC, "--steady", "--seed", "abc"], "for '--seed <SEED>': expected a whole number"),
+        (&["what-if", FABRIC, "--worst", "x"], "for '--worst <NUMBER>': expected a whole number"),
+        (&["what-if", FABRIC, "--engine", "updn"], "tip: OpenSM's updn is up-down here"),
+        (&["sm", "--engine", "ftree"], "tip: OpenSM's ftree is fat-tree here"),
+        (
+            &["simulate", FABRIC, "--remove-switch", "host-1"],
+            "no node has the name `host-1`: give a description or a GUID\n",
+        ),
+        (&["simulate", FABRIC, "--remove-host", "host-1"], "there are host-1 HCA-1, "),
+        (&["simulate", FABRIC, &other], "the two files have no node in common"),
+        (&["plan", FABRIC, &other], "the two files have no node in common"),
+        (&["simulate", FABRIC], no_change),
+        (&["plan", FABRIC], no_change),
+        (
+            &["fabric", "generate", "ring:4", "--speed", "FAST"],
+            "expected one of SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR",
+        ),
+        (&["verify", "p"], "tip: `reconfig check` judges a plan"),
+        (&["certify"], "tip: `reconfig check` judges a plan"),
+    ];
+    for (arguments, said) in cases {
+        let output = reconfig(arguments);
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        assert!(told.contains(said), "{arguments:?}: {told}");
+        assert!(!told.contains('\x1b') && !told.contains("invalid digit") && !told.contains("<--"), "{told}");
+    }
+}
+
 /// Where the terminal is wide, no line of a paragraph ends early.
 #[test]
 fn paragraphs_of_help_are_wrapped_by_the_terminal_alone() {

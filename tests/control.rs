@@ -347,6 +347,10 @@ fn exit_codes_tell_refusals_apart() {
                 match name.as_str() {
                     "meant" if allow_cut_off => outcome(ChangeOutcome::Completed),
                     "meant" => outcome(ChangeOutcome::Refused),
+                    "spine-1" => {
+                        let done = ChangeDone::unwritten(ChangeOutcome::Completed, Half::Lower, "removal", None);
+                        Reply::Changed(Box::new(ChangeDone { proved: true, ..done }))
+                    }
                     "planned" => outcome(ChangeOutcome::Planned),
                     "refused" => outcome(ChangeOutcome::Refused),
                     "called-off" => outcome(ChangeOutcome::CalledOff),
@@ -357,9 +361,12 @@ fn exit_codes_tell_refusals_apart() {
             _ => Reply::refused(Fault::State, "not now"),
         });
     });
-    for (name, expected) in [("planned", 0), ("refused", 1), ("called-off", 1), ("failed", 3), ("nowhere", 2)] {
-        let (code, _, said) = reconfig(&["change", "--remove-switch", name, "--planned"], &manager.path);
+    let cases = [("spine-1", 0), ("planned", 0), ("refused", 1), ("called-off", 1), ("failed", 3), ("nowhere", 2)];
+    for (name, expected) in cases {
+        let (code, shown, said) = reconfig(&["change", "--remove-switch", name, "--planned"], &manager.path);
         assert_eq!(code, expected, "{name}: {said}");
+        let is_free = shown.ends_with("\nspine-1 can be unplugged now\n");
+        assert_eq!(is_free, name == "spine-1", "{name}: {shown}");
     }
     let (_, printed, _) = reconfig(&["change", "--remove-switch", "refused", "--planned", "--json"], &manager.path);
     assert_keeps("change", &serde_json::from_str(&printed).expect("JSON"));

@@ -67,7 +67,7 @@ fn removal(goal: Goal, dry_run: bool, cut_off_meant: bool) -> LifecycleEvent {
 }
 
 fn events(prepared: &Prepared) -> Vec<LifecycleEvent> {
-    let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "1 nodes and 2 cables go".to_string() };
+    let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "host-1 and its cable go".to_string() };
     let removal = |dry_run| removal(goal.clone(), dry_run, false);
     let cutting_off = || Prepared { stranded: vec![PortId(0)], ..prepared.clone() };
     let mut events = vec![
@@ -278,7 +278,7 @@ fn nothing_is_set_up_before_a_survey() {
 fn a_change_that_cannot_be_made_after_a_glance_is_followed_by_a_survey_at_once() {
     let at = LifecycleInput { now_ns: 1, mandate: Mandate::Full };
     let (failed, prepared) = (|| LifecycleEvent::Failed("no way is left".to_string()), prepared());
-    let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "1 nodes and 2 cables go".to_string() };
+    let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "host-1 and its cable go".to_string() };
     let idle = LifecycleState::Idle(Unfinished { retry_ns: None, failures: 0, retired: RetiredHalf::Current });
     let surveying = step(idle, LifecycleEvent::Noticed, at).0;
     let preparing = step(surveying, LifecycleEvent::Glanced(Some(goal.clone())), at).0;
@@ -671,7 +671,7 @@ fn whoever_stops_beside_what_is_not_ended_says_so() {
 #[test]
 fn a_loss_while_another_manager_is_waited_for_has_the_subnet_read_anew() {
     let prepared = prepared();
-    let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "1 node goes".to_string() };
+    let goal = Goal { fabric: prepared.plan.plan().draft().after.clone(), why: "spine-1 goes".to_string() };
     let idle = LifecycleState::Idle(Unfinished { retry_ns: None, failures: 0, retired: RetiredHalf::Current });
     let glancing = stepped(idle, LifecycleEvent::Noticed, 1, Mandate::Guard).0;
     let looking = stepped(glancing, LifecycleEvent::Glanced(Some(goal.clone())), 2, Mandate::Guard).0;

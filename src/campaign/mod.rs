@@ -6,11 +6,12 @@
 //! campaign can be divided, killed and resumed. A run that cannot begin (an engine that does not suit the fabric, a
 //! plan that is refused) is a row that says why. Deliberately omitted: files, threads and schedulers (`cli`).
 
+mod fault;
 mod row;
 mod spec;
 mod summary;
 
 pub use crate::intervals::{Estimate, Share};
 pub use row::RunRow;
-pub use spec::{Campaign, CampaignError, DrawnChange, RunKey, Seeds};
+pub use spec::{Campaign, DrawnChange, RunKey, Seeds};
 pub use summary::{SchemeSummary, pooled, summaries};

@@ -1,11 +1,12 @@
 //! The description of a campaign, and its runs.
 
-use super::RunRow;
+use super::{RunRow, fault};
 use crate::change::{Departure, engine_listed};
+use crate::fabric::format::{ReadError, SourceText, Span};
 use crate::fabric::generate::{GenerateError, Options, Topology, generate};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lmc;
-use crate::plan::{Policy, Scheme, TurnedBack};
+use crate::plan::{Policy, Scheme, TurnedBack, UnknownName};
 use crate::routing::{Connectivity, Engine, Parameters};
 use crate::scenario::{self, Element, Scenario, Unwatched};
 use crate::sim::SimConfig;
@@ -117,28 +118,6 @@ pub struct RunKey {
     pub seed: u64,
 }
 
-/// Why a description is none of a campaign.
-#[derive(Debug, thiserror::Error)]
-pub enum CampaignError {
-    /// It is not of the form that is expected.
-    #[error("{0}")]
-    Form(#[from] serde_yaml::Error),
-    /// It names no schema.
-    #[error(
-        "it is no description of a campaign, which is YAML and begins with `schema: {}` (docs/CAMPAIGNS.md has an example)",
-        SCHEMA
-    )]
-    Foreign,
-    /// A value cannot be.
-    #[error("`{field}`: {why}")]
-    Value {
-        /// The field.
-        field: &'static str,
-        /// What is wrong.
-        why: String,
-    },
-}
-
 fn root() -> Vec<DrawnChange> {
     vec![DrawnChange::Root]
 }
@@ -160,23 +139,36 @@ fn around() -> u64 {
 }
 
 impl Campaign {
-    /// Reads a description.
+    /// Reads a description; `file` is its name in messages.
     ///
     /// # Errors
-    /// It is no YAML of the expected form (the error says the line), or a value cannot be.
-    pub fn from_yaml(text: &str) -> Result<Campaign, CampaignError> {
+    /// It is no YAML of the expected form, or a value cannot be.
+    pub fn read(text: &str, file: &str) -> Result<Campaign, ReadError> {
+        let source = SourceText { file, text };
         if !text.contains("schema") {
-            return Err(CampaignError::Foreign);
+            let beginning = Span { start: 0, end: 0 };
+            let expected =
+                format!("expected YAML that begins with `schema: {SCHEMA}` (docs/CAMPAIGNS.md has an example)");
+            return Err(source.error(beginning, "this is no description of a campaign", expected));
         }
-        let campaign: Campaign = serde_yaml::from_str(text)?;
-        campaign.check()?;
+        let campaign: Campaign = serde_yaml::from_str(text).map_err(|error| fault::of_yaml(source, &error))?;
+        campaign.check(source)?;
         Ok(campaign)
     }
 
-    fn check(&self) -> Result<(), CampaignError> {
-        let wrong = |field, why: String| Err(CampaignError::Value { field, why });
+    /// Refuses a fabric of a description, whose file is `file`.
+    pub fn without_fabric(text: &str, file: &str, name: &str, why: &str) -> ReadError {
+        let expected = "expected a generator (`reconfig fabric generate --help` lists them), or a file beside this one";
+        fault::below(SourceText { file, text }, "fabrics", is_text(name), why.to_string(), expected)
+    }
+
+    fn check(&self, source: SourceText<'_>) -> Result<(), ReadError> {
+        let wrong = |key: &str, value: &str, why: String, expected: &str| {
+            Err(fault::below(source, key, is_text(value), why, expected))
+        };
         if self.schema != SCHEMA {
-            return wrong("schema", format!("it is `{}`, and `{SCHEMA}` is expected", self.schema));
+            let why = format!("`{}` is not known here", self.schema);
+            return wrong("schema", &self.schema, why, &format!("expected {SCHEMA}"));
         }
         let empty = [
             ("fabrics", self.fabrics.is_empty()),
@@ -184,10 +176,14 @@ impl Campaign {
             ("engines", self.engines.is_empty()),
             ("schemes", self.schemes.is_empty()),
             ("loads", self.loads.is_empty()),
-            ("seeds", self.seeds.count == 0),
         ];
-        if let Some((field, _)) = empty.into_iter().find(|(_, empty)| *empty) {
-            return wrong(field, "the list is empty, so there is nothing to run".to_string());
+        if let Some((key, _)) = empty.into_iter().find(|(_, empty)| *empty) {
+            return wrong(
+                key,
+                "",
+                "the list is empty, so there is nothing to run".to_string(),
+                "expected one entry at least",
+            );
         }
         let repeated = [
             ("fabrics", repeated(&self.fabrics)),
@@ -197,28 +193,38 @@ impl Campaign {
             ("loads", repeated(&self.loads)),
         ];
         if let Some((field, Some(value))) = repeated.into_iter().find(|(_, value)| value.is_some()) {
-            return wrong(field, format!("{value} is listed twice: the same runs would count as independent ones"));
+            let why = format!("{value} is listed twice: the same runs would count as independent ones");
+            return wrong(field, &value, why, "expected each entry once");
         }
-        if let Some(load) = self.loads.iter().find(|load| !(**load > 0.0 && **load <= 1.0)) {
-            return wrong("loads", format!("{load} is not above 0 and at most 1"));
+        if self.seeds.count == 0 {
+            return wrong("seeds", "count", "a count of 0 leaves nothing to run".to_string(), "expected 1 at least");
+        }
+        if let Some(&load) = self.loads.iter().find(|load| !(**load > 0.0 && **load <= 1.0)) {
+            // However it is written.
+            let is_load = |word: &str| word.parse() == Ok(load) || !load.is_finite() && word.contains('.');
+            let (why, expected) = (format!("{load} is no load"), "expected a number above 0, up to 1");
+            return Err(fault::below(source, "loads", is_load, why, expected));
         }
         if self.seeds.from.checked_add(self.seeds.count).is_none() {
-            return wrong("seeds", "the last is beyond 64 bits".to_string());
+            return wrong("seeds", "from", "the last is beyond 64 bits".to_string(), "expected a lower one");
         }
         if let Some(vls) = self.vls.filter(|vls| ![1, 2, 4, 8, 15].contains(vls)) {
-            return wrong("vls", format!("{vls} is not 1, 2, 4, 8 or 15"));
+            let why = format!("{vls} data VLs: InfiniBand ports have 1, 2, 4, 8 or 15");
+            return wrong("vls", &vls.to_string(), why, "expected 1, 2, 4, 8 or 15");
         }
         if let Some(lmc) = self.lmc.filter(|&lmc| lmc > 7) {
-            return wrong("lmc", format!("{lmc} is above 7"));
+            return wrong("lmc", &lmc.to_string(), format!("{lmc} is no LMC"), "expected 0 to 7");
         }
         for scheme in &self.schemes {
             if let Err(why) = scheme_of(scheme) {
-                return wrong("schemes", why);
+                let expected = format!("expected one of {AUTO}, {}", why.expected);
+                return wrong("schemes", scheme, format!("`{scheme}` is no scheme"), &expected);
             }
         }
         for engine in &self.engines {
             if let Err(why) = engine_of(engine, 0) {
-                return wrong("engines", why);
+                let first = engine.split(',').next().unwrap_or_default();
+                return wrong("engines", first, why, "expected an engine, or several separated by commas, in quotes");
             }
         }
         Ok(())
@@ -276,7 +282,7 @@ impl Campaign {
         };
         let element = key.change.draw(&fabric, key.seed)?;
         let engine: Arc<dyn Engine> = Arc::from(engine_of(&key.engine, key.seed)?);
-        let scheme = scheme_of(&key.scheme)?;
+        let scheme = scheme_of(&key.scheme).map_err(|error| error.to_string())?;
         let base = Scenario::of_one(fabric, element).on(self.devices);
         let turned_back = if self.turn_back { TurnedBack::Returned } else { TurnedBack::Discarded };
         let scenario = Scenario {
@@ -315,11 +321,17 @@ fn drawn(topology: &Topology, seed: u64) -> Result<Fabric, GenerateError> {
 }
 
 /// None for the choice among all.
-fn scheme_of(name: &str) -> Result<Option<Scheme>, String> {
-    if name == AUTO {
-        return Ok(None);
+fn scheme_of(name: &str) -> Result<Option<Scheme>, UnknownName> {
+    if name == AUTO { Ok(None) } else { name.parse().map(Some) }
+}
+
+/// Whether a word of a description is this text, in quotes or not.
+fn is_text(text: &str) -> impl Fn(&str) -> bool {
+    let text = text.to_string();
+    move |word| {
+        let rest = word.trim_matches(['"', '\'']).strip_prefix(&text);
+        !text.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(','))
     }
-    name.parse().map(Some).map_err(|error| format!("{error}"))
 }
 
 fn engine_of(names: &str, seed: u64) -> Result<Box<dyn Engine>, String> {

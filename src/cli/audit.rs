@@ -132,7 +132,7 @@ struct After {
 }
 
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let files = [arguments.dot.as_ref(), arguments.report.as_ref()];
+    let files = [("--dot", arguments.dot.as_ref()), ("--report", arguments.report.as_ref())];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
     let (subnets, known) = read_captured(&arguments.fabric, common)?;

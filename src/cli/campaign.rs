@@ -1,16 +1,16 @@
 //! `reconfig campaign`: many runs of the simulator by one description.
 
-use super::input::{read_fabric, read_text};
+use super::input::{read_fabric, read_text, unreadable};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, remark};
 use super::progress::Counted;
 use super::{Common, FabricReading};
-use crate::report;
+use crate::report::{self, counted};
 use anyhow::{Context, anyhow};
 use rayon::prelude::*;
 use reconfig::campaign::{Campaign, RunKey, RunRow, SchemeSummary, pooled, summaries};
 use reconfig::fabric::Fabric;
-use reconfig::fabric::generate::Topology;
+use reconfig::fabric::generate::{GenerateError, Options, Topology, generate};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -91,10 +91,8 @@ pub(super) struct CampaignDocument<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let (_, text) = read_text(&arguments.file)?;
-    let campaign = Campaign::from_yaml(&text)
-        .with_context(|| format!("cannot read the campaign {}", arguments.file.display()))
-        .map_err(Failure::input)?;
+    let (name, text) = read_text(&arguments.file)?;
+    let campaign = Campaign::read(&text, &name).map_err(unreadable)?;
     let keys = campaign.runs();
     if arguments.summary {
         check_description(&arguments.into, &text)?;
@@ -102,15 +100,19 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         show(&keys, &rows, common)?;
         return Ok((rows.len() == keys.len()).into());
     }
-    let fabrics = fabrics(&campaign, &arguments.file, common)?;
+    output::check_folder("--into", &arguments.into)?;
+    let fabrics = fabrics(&campaign, (&name, &text), common)?;
     prepare(&arguments.into, &text)?;
     let shard = arguments.shard.unwrap_or(Shard { index: 1, of: 1 });
     let file = arguments.into.join(shard.file());
     heal(&file)?;
     let done: BTreeSet<usize> = rows_in(&arguments.into, &keys)?.into_iter().map(|row| row.run).collect();
     let open: Vec<&RunKey> = keys.iter().filter(|key| shard.has(key) && !done.contains(&key.run)).collect();
-    carry_out(arguments, &campaign, &fabrics, &open, &file)?;
-    sort(&file, &keys)?;
+    // The runs of this shard may all be in the files of other ones, and a file without a row tells nothing.
+    if !open.is_empty() || file.exists() {
+        carry_out(arguments, &campaign, &fabrics, &open, &file)?;
+        sort(&file, &keys)?;
+    }
     let rows = rows_in(&arguments.into, &keys)?;
     if rows.len() == keys.len() {
         show(&keys, &rows, common)?;
@@ -121,15 +123,30 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 }
 
 /// The fabrics of files, which are beside the description.
-fn fabrics(campaign: &Campaign, file: &Path, common: Common) -> Result<BTreeMap<String, Fabric>, Failure> {
-    let beside = file.parent().unwrap_or(Path::new(""));
+fn fabrics(
+    campaign: &Campaign,
+    (file, text): (&str, &str),
+    common: Common,
+) -> Result<BTreeMap<String, Fabric>, Failure> {
+    let beside = Path::new(file).parent().unwrap_or(Path::new(""));
+    let refused = |name: &str, why: &str| unreadable(Campaign::without_fabric(text, file, name, why));
+    // A generator that no seed can draw is found before the first run.
+    for name in &campaign.fabrics {
+        if let Ok(topology) = name.parse::<Topology>()
+            && let Err(error @ (GenerateError::Impossible { .. } | GenerateError::Radix { .. })) =
+                generate(&topology, &Options::default())
+        {
+            return Err(refused(name, &error.to_string()));
+        }
+    }
     let read = |name: &str| {
         let path = beside.join(name);
         // A generator whose name is misspelled is taken for a file.
         match name.parse::<Topology>() {
-            Err(error) if name.contains(':') && !path.exists() => {
-                let none = path.display();
-                Err(Failure::input(anyhow!("fabrics: `{name}`: there is no file {none}, and as a generator: {error}")))
+            Err(error) if !path.exists() => {
+                let as_generator =
+                    if name.contains(':') { format!(", and as a generator: {error}") } else { String::new() };
+                Err(refused(name, &format!("there is no file {}{as_generator}", path.display())))
             }
             _ => Ok((name.to_string(), read_fabric(&path, common)?)),
         }
@@ -221,7 +238,7 @@ fn carry_out(
     let writer = Mutex::new(csv::WriterBuilder::new().has_headers(is_new).from_writer(opened));
     let threads = arguments.threads.map_or(0, usize::from);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::undone)?;
-    remark(&format!("{} runs to carry out", open.len()));
+    remark(&format!("{} to carry out", counted(open.len() as u64, "run")));
     let progress = Counted::of(open.len(), "runs");
     let written = pool.install(|| {
         // One at a time, so that a campaign that is killed has lost no more than a run for each thread.

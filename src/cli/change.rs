@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     // A drain may take long: an interrupt ends only the wait, and the change continues.
     let mut client = arguments.socket.connect_for_long()?;
     match asked(&mut client, &order, common)? {
-        Reply::Changed(done) => finished(&done, common),
+        Reply::Changed(done) => arguments.finished(&done, common),
         Reply::Done { text } => {
             if common.json {
                 output::print_json(&serde_json::json!({ "done": text }))?;
@@ -92,6 +92,24 @@ impl Arguments {
             (None, None) => Err(Failure::input(anyhow!("no change was requested: see `reconfig change --help`"))),
         }
     }
+
+    fn finished(&self, done: &ChangeDone, common: Common) -> Result<Answer, Failure> {
+        if common.json {
+            output::print_json(done)?;
+        } else {
+            let link = self.remove_link.as_ref().map(|port| format!("the cable at {port}"));
+            // A proved change that was made leaves no traffic on it: its barriers have waited for that.
+            let is_free = done.outcome == ChangeOutcome::Completed && done.proved;
+            let removed = self.remove_switch.clone().or(link).filter(|_| is_free);
+            let free = removed.map_or_else(String::new, |name| format!("{name} can be unplugged now\n"));
+            output::print(&(report::change_done(done) + &free))?;
+        }
+        if done.outcome == ChangeOutcome::Failed {
+            let reason = done.reason.as_deref().unwrap_or("the manager gave no reason");
+            return Err(Failure::undone(anyhow!("the change has not ended: {reason}")));
+        }
+        Ok(done.outcome.is_done().into())
+    }
 }
 
 fn asked(client: &mut ControlClient, order: &ControlOrder, common: Common) -> Result<Reply, Failure> {
@@ -100,17 +118,4 @@ fn asked(client: &mut ControlClient, order: &ControlOrder, common: Common) -> Re
             output::remark(&report::manager_event(&event));
         }
     })
-}
-
-fn finished(done: &ChangeDone, common: Common) -> Result<Answer, Failure> {
-    if common.json {
-        output::print_json(done)?;
-    } else {
-        output::print(&report::change_done(done))?;
-    }
-    if done.outcome == ChangeOutcome::Failed {
-        let reason = done.reason.as_deref().unwrap_or("the manager gave no reason");
-        return Err(Failure::undone(anyhow!("the change has not ended: {reason}")));
-    }
-    Ok(done.outcome.is_done().into())
 }

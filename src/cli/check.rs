@@ -37,8 +37,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let screen = Screen::beside(common, [arguments.evidence.file()])?;
-    check_places([arguments.evidence.file()])?;
+    let files = [("--dot", arguments.evidence.file())];
+    let screen = Screen::beside(common, files)?;
+    check_places(files)?;
     let PlanFile { plan, text } = read_plan(&arguments.plan)?;
     let certificate = arguments.certificate.as_ref().map(|file| read_certificate(file)).transpose()?;
     let (facts, findings) = (PlanFacts::of(&plan, arguments.rate.rate()), check::lint(&plan));

@@ -32,6 +32,11 @@ pub(super) fn will_read(file: &Path) -> Result<()> {
     note(file, 0)
 }
 
+/// Whether a file was read.
+pub(super) fn is_read(file: &Path) -> bool {
+    id(file).is_some_and(|own| FILES.lock().unwrap_or_else(PoisonError::into_inner)[0].contains(&own))
+}
+
 /// Notes a file in one of the lists, unless it is in the other one.
 fn note(file: &Path, list: usize) -> Result<()> {
     let Some(own) = id(file) else { return Ok(()) };

@@ -8,6 +8,11 @@ use reconfig::ids::{Guid, PortNum};
 
 /// The node that `text` names.
 pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> {
+    find_fit(fabric, text, &|_| true)
+}
+
+/// The same; a name that no node has is answered by names of nodes that would do.
+fn find_fit(fabric: &Fabric, text: &str, fits: &dyn Fn(NodeId) -> bool) -> Result<NodeId, Failure> {
     let wanted = text.trim();
     let described: Vec<NodeId> =
         fabric.nodes().filter(|(_, node)| node.description.trim() == wanted).map(|(id, _)| id).collect();
@@ -28,7 +33,7 @@ pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> 
         }
     }
     Err(Failure::input(match described[..] {
-        [] => anyhow!("no node has the name `{wanted}`: give a description or a GUID{}", alike(fabric, wanted)),
+        [] => anyhow!("no node has the name `{wanted}`: give a description or a GUID{}", alike(fabric, wanted, fits)),
         _ => {
             let guids: Vec<_> = described.iter().take(3).map(|&id| fabric.node(id).guid.to_string()).collect();
             anyhow!("{} nodes have the name `{wanted}`: give a GUID, such as {}", described.len(), guids.join(", "))
@@ -36,10 +41,11 @@ pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> 
     }))
 }
 
-/// The nodes that `text` names, one at least: one, or all that a pattern matches.
-pub(super) fn find_nodes(fabric: &Fabric, text: &str) -> Result<Vec<NodeId>, Failure> {
+/// The nodes that `text` names, one at least: one, or all that a pattern matches. A name that no node has is answered
+/// by names of nodes that fit.
+pub(super) fn find_nodes(fabric: &Fabric, text: &str, fits: &dyn Fn(NodeId) -> bool) -> Result<Vec<NodeId>, Failure> {
     let matching = matching(fabric, text.trim());
-    if matching.is_empty() { Ok(vec![find_node(fabric, text)?]) } else { Ok(matching) }
+    if matching.is_empty() { Ok(vec![find_fit(fabric, text, fits)?]) } else { Ok(matching) }
 }
 
 /// The nodes that a pattern matches; none if the text is no pattern.
@@ -70,10 +76,10 @@ fn matches(pattern: &str, text: &str) -> bool {
 /// Names are taken for misspelt from this likeness on, of 1 for the same.
 const ALIKE: f64 = 0.8;
 
-/// A few descriptions that contain the text, else the one that is spelt most like it.
-fn alike(fabric: &Fabric, wanted: &str) -> String {
+/// A few descriptions that contain the text, else the one that is spelt most like it, of nodes that fit.
+fn alike(fabric: &Fabric, wanted: &str, fits: &dyn Fn(NodeId) -> bool) -> String {
     let lower = wanted.to_lowercase();
-    let all = || fabric.nodes().map(|(_, node)| node.description.trim());
+    let all = || fabric.nodes().filter(|&(id, _)| fits(id)).map(|(_, node)| node.description.trim());
     let names: Vec<_> = all().filter(|name| name.to_lowercase().contains(&lower)).take(3).collect();
     if !names.is_empty() {
         return format!("; there are {}", names.join(", "));

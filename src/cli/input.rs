@@ -83,7 +83,12 @@ pub(super) fn read_captured(file: &Path, common: Common) -> Result<(Subnets, Cap
 pub(super) fn read_after(before: Capture<'_>, file: &Path, common: Common) -> Result<Fabric, Failure> {
     let (subnets, captured) = read_captured(file, common)?;
     let after = only(subnets, file, ", but one fabric is needed here: name a file that it lists")?.fabric;
-    match_names(before, after, &captured)
+    let after = match_names(before, after, &captured)?;
+    if !after.nodes().any(|(_, node)| before.fabric.by_guid(node.guid).is_some()) {
+        let why = "the two files have no node in common: nodes are matched by GUID";
+        return Err(Failure::input(anyhow!("{why}, and by name where a file states none")));
+    }
+    Ok(after)
 }
 
 fn match_names(before: Capture<'_>, after: Fabric, known: &Captured) -> Result<Fabric, Failure> {
@@ -209,7 +214,7 @@ fn lists_several(file: &Path, fix: &str) -> Failure {
     Failure::input(anyhow!("{} lists several subnets{fix}", file.display()))
 }
 
-fn unreadable(error: format::ReadError) -> Failure {
+pub(super) fn unreadable(error: format::ReadError) -> Failure {
     Failure::Unreadable(shown(&error))
 }
 
@@ -290,7 +295,7 @@ fn looks_like_lfts(bytes: &[u8]) -> bool {
 /// Reads the plan in `file` (`-` is standard input).
 pub(super) fn read_plan(file: &Path) -> Result<PlanFile, Failure> {
     let read = || format!("cannot read {}", file.display());
-    let text = read_bytes(file).map(String::from_utf8).with_context(read).map_err(Failure::input)?;
+    let text = read_named(file).map(String::from_utf8)?;
     let text = text.with_context(read).map_err(Failure::input)?;
     if list::is_list(&name_of(file), text.as_bytes()) {
         return Err(lists_several(file, ", but a plan is needed here, as `reconfig plan` writes it"));
@@ -349,14 +354,20 @@ pub(super) fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 fn read_named(file: &Path) -> Result<Vec<u8>, Failure> {
+    clobber::will_read(source(file)).map_err(Failure::input)?;
     read_bytes(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)
+}
+
+/// The file behind a name.
+fn source(file: &Path) -> &Path {
+    if is_stdin(file) { Path::new("/dev/stdin") } else { file }
 }
 
 /// The bytes of a file, up to the limit; a device that yields zero bytes without end is refused at its first ones.
 fn read_bytes(file: &Path) -> std::io::Result<Vec<u8>> {
     const HEAD: u64 = 4096;
     let most = most_bytes()?;
-    clobber::will_read(if is_stdin(file) { Path::new("/dev/stdin") } else { file })?;
+    clobber::will_read(source(file))?;
     let refused = |why: String| Err(std::io::Error::new(std::io::ErrorKind::InvalidData, why));
     let mut source: Box<dyn Read> = match is_stdin(file) {
         true => Box::new(std::io::stdin()),

@@ -6,8 +6,10 @@ use super::{Common, output};
 use crate::report::counted;
 use anyhow::anyhow;
 use clap::Subcommand;
-use reconfig::ids::Guid;
+use reconfig::fabric::{Fabric, difference, split_port};
+use reconfig::ids::{Guid, PortNum};
 use reconfig::journal::{ChangeBegun, JournalEntry, JournalRecord, read};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -135,8 +137,9 @@ fn without_plan(entry: &JournalEntry) -> serde_json::Value {
 
 fn text(path: &Path, entries: &[JournalEntry], torn: Option<&str>, standing: Option<&ChangeBegun>) -> String {
     let mut text = format!("{}\n", path.display());
+    let names = aside_names(entries);
     for entry in entries {
-        let (kind, what) = in_words(&entry.record);
+        let (kind, what) = in_words(&entry.record, &names);
         let line = format!("{}  {kind:<15} {what}", time(entry.at_ns));
         let _ = writeln!(text, "{}", line.trim_end());
     }
@@ -167,16 +170,59 @@ fn time(at_ns: u64) -> String {
     }
 }
 
-fn in_words(record: &JournalRecord) -> (&str, String) {
+/// Names for people of what is or was set aside, by those in the journal, as far as the plans of its changes know them.
+fn aside_names(entries: &[JournalEntry]) -> BTreeMap<&str, String> {
+    let recorded = entries.iter().flat_map(|entry| match &entry.record {
+        JournalRecord::Aside { elements } => &elements[..],
+        _ => &[],
+    });
+    let mut unnamed: Vec<&str> = recorded.map(String::as_str).collect();
+    let mut names = BTreeMap::new();
+    for entry in entries.iter().rev() {
+        let JournalRecord::Begun(begun) = &entry.record else { continue };
+        if unnamed.is_empty() {
+            break;
+        }
+        let Ok(plan) = begun.plan() else { continue };
+        let named = unnamed.iter().filter_map(|&name| Some((name, described(&plan.draft().before, name)?)));
+        names.extend(named.collect::<Vec<_>>());
+        unnamed.retain(|name| !names.contains_key(name));
+    }
+    names
+}
+
+/// The description of a switch that is named by its GUID, or of a port that is named `GUID:PORT`.
+fn described(fabric: &Fabric, name: &str) -> Option<String> {
+    let (guid, port) = split_port(name).map_or((name, None), |(guid, port)| (guid, Some(port)));
+    let node = fabric.by_guid(guid.parse().ok()?)?;
+    let port = port.map(|port| fabric.port_at(node, PortNum(port.parse().ok()?)));
+    let text = match port {
+        Some(port) => fabric.describe_port(port?),
+        None => fabric.describe_node(node),
+    };
+    (!text.starts_with(guid)).then_some(text)
+}
+
+fn in_words<'a>(record: &'a JournalRecord, names: &BTreeMap<&str, String>) -> (&'a str, String) {
     match record {
         JournalRecord::Opened { version, .. } => ("opened", format!("by version {version}")),
         JournalRecord::Aside { elements } if elements.is_empty() => ("aside", "nothing".to_string()),
-        JournalRecord::Aside { elements } => ("aside", elements.join(", ")),
+        JournalRecord::Aside { elements } => {
+            let named = |element: &String| match names.get(element.as_str()) {
+                Some(name) => format!("{element} ({name})"),
+                None => element.clone(),
+            };
+            ("aside", elements.iter().map(named).collect::<Vec<_>>().join(", "))
+        }
         JournalRecord::Begun(begun) => {
             let root = begun.root.map_or(String::new(), |root| format!(", root {root}"));
             let ChangeBegun { scheme, waves, writes, engine, .. } = &**begun;
             let (writes, waves) = (counted(*writes as u64, "write"), counted(*waves as u64, "wave"));
-            ("begun", format!("{scheme}: {writes} in {waves}; routing by {engine}{root}"))
+            // A plan that cannot be read says nothing of what it is for.
+            let plan = begun.plan().ok();
+            let moved = plan.and_then(|plan| difference::moved(&plan.draft().routed, &plan.draft().after));
+            let moved = moved.map_or_else(String::new, |moved| format!("{moved}; "));
+            ("begun", format!("{moved}{scheme}: {writes} in {waves}; routing by {engine}{root}"))
         }
         JournalRecord::Asked { command, name, position } => (command, format!("{position} ({name})")),
         JournalRecord::Completed => ("completed", String::new()),

@@ -3,7 +3,7 @@
 use super::choice;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
-use super::output::{self, Batch, Screen};
+use super::output::{self, Batch, Screen, check_places};
 use super::route::EngineChoice;
 use super::{Common, FabricReading};
 use crate::report::{self, LidCount, LidReport, PortNeed};
@@ -47,7 +47,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let screen = Screen::beside(common, [arguments.guid2lid.as_ref()])?;
+    let files = [("--guid2lid", arguments.guid2lid.as_ref())];
+    let screen = Screen::beside(common, files)?;
+    check_places(files)?;
     let fabric = read_fabric(&arguments.fabric, common)?;
     let fabric = arguments.equip(&fabric)?;
     let computed = arguments.computed(&fabric)?;

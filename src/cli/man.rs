@@ -27,6 +27,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         return Ok(Answer::Yes);
     };
     let mut batch = Batch::default();
+    output::check_folder("the manual", folder)?;
     batch.folder(folder)?;
     for command in with_subcommands(whole) {
         let name = format!("{}.1", command.get_display_name().unwrap_or_else(|| command.get_name()));

@@ -43,6 +43,7 @@ mod serve;
 mod simulate;
 mod sm;
 mod status;
+mod usage;
 mod watch;
 mod what_if;
 
@@ -209,8 +210,7 @@ pub fn main() -> ExitCode {
     match Arguments::try_parse() {
         Ok(arguments) => outcome::exit_code(run(arguments)),
         Err(error) => {
-            // If the terminal cannot be written to, there is nowhere to report it.
-            let _ = error.print();
+            usage::print(&error);
             if error.use_stderr() { outcome::USAGE.into() } else { ExitCode::SUCCESS }
         }
     }

@@ -52,6 +52,9 @@ fn json_of(value: &impl Serialize) -> Result<String, Failure> {
     text.map(|text| text + "\n").map_err(Failure::undone)
 }
 
+/// An option, and the file that it names for a result, if it is given.
+pub(super) type NamedFile<'a> = (&'static str, Option<&'a PathBuf>);
+
 /// The destination of a command's report if the command writes files too.
 #[derive(Clone, Copy)]
 pub(super) struct Screen {
@@ -64,15 +67,24 @@ impl Screen {
     /// The destination beside the given files.
     ///
     /// # Errors
-    /// Two of the files are standard output.
+    /// Two of the options name standard output, or one file.
     pub(super) fn beside<'a>(
         common: Common,
-        files: impl IntoIterator<Item = Option<&'a PathBuf>>,
+        files: impl IntoIterator<Item = NamedFile<'a>>,
     ) -> Result<Screen, Failure> {
-        match files.into_iter().flatten().filter(|file| is_stdout(file)).count() {
-            count @ (0 | 1) => Ok(Screen { json: common.json, aside: count == 1 }),
-            _ => Err(two_for_stdout()),
+        let mut aside = false;
+        let mut places: Vec<(&str, PathBuf)> = Vec::new();
+        for (option, file) in files.into_iter().filter_map(|(option, file)| file.map(|file| (option, file))) {
+            if is_stdout(file) && std::mem::replace(&mut aside, true) {
+                return Err(two_for_stdout());
+            }
+            let Some(place) = place_of(file) else { continue };
+            if let Some((other, _)) = places.iter().find(|(_, known)| *known == place) {
+                return Err(Failure::input(anyhow::anyhow!("{other} and {option} both name {}", file.display())));
+            }
+            places.push((option, place));
         }
+        Ok(Screen { json: common.json, aside })
     }
 
     /// Whether values are shown as JSON.
@@ -125,14 +137,29 @@ pub(super) fn name_of(file: &Path) -> String {
 /// them is read.
 ///
 /// # Errors
-/// A file cannot be written.
-pub(super) fn check_places<'a>(files: impl IntoIterator<Item = Option<&'a PathBuf>>) -> Result<(), Failure> {
-    let check = |file: &PathBuf| {
+/// A file cannot be written, or is a folder.
+pub(super) fn check_places<'a>(files: impl IntoIterator<Item = NamedFile<'a>>) -> Result<(), Failure> {
+    let check = |(option, file): (&str, &PathBuf)| {
+        if file.is_dir() {
+            return Err(Failure::input(anyhow::anyhow!("{} is a folder; {option} takes a file", file.display())));
+        }
         clobber::will_write(file).map_err(Failure::input)?;
         let cannot = || format!("cannot write {}: nothing was done", file.display());
         check_place(file).with_context(cannot).map_err(Failure::undone)
     };
-    files.into_iter().flatten().try_for_each(check)
+    files.into_iter().filter_map(|(option, file)| file.map(|file| (option, file))).try_for_each(check)
+}
+
+/// Checks that a folder for results is one, if it exists.
+///
+/// # Errors
+/// It is a file.
+pub(super) fn check_folder(option: &str, folder: &Path) -> Result<(), Failure> {
+    if !folder.exists() || folder.is_dir() {
+        return Ok(());
+    }
+    let input = if clobber::is_read(folder) { ", and an input" } else { "" };
+    Err(Failure::input(anyhow::anyhow!("{} is a file{input}; {option} takes a folder", folder.display())))
 }
 
 fn check_place(file: &Path) -> Result<(), anyhow::Error> {
@@ -155,6 +182,7 @@ pub(super) fn remark(text: &str) {
 pub(super) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     match file.filter(|file| !is_stdout(file)) {
         None => print(text),
+        Some(file) if file.is_dir() => Err(Failure::input(anyhow::anyhow!("{} is a folder", file.display()))),
         Some(file) => clobber::will_write(file).map_err(Failure::input).and_then(|()| {
             write_whole(file, text.as_bytes())
                 .with_context(|| format!("cannot write {}: the file is as it was before", file.display()))
@@ -264,6 +292,19 @@ fn target_of(file: &Path) -> std::io::Result<PathBuf> {
     match fs::canonicalize(file) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(file.to_path_buf()),
         found => found,
+    }
+}
+
+/// The file that a name leads to, whether it exists or not; none of standard output, devices and pipes, which may be
+/// named twice, and of a folder that does not exist.
+fn place_of(file: &Path) -> Option<PathBuf> {
+    match fs::canonicalize(file) {
+        _ if is_stdout(file) => None,
+        Ok(target) => (!is_special(&target)).then_some(target),
+        Err(_) => {
+            let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Some(fs::canonicalize(folder).ok()?.join(file.file_name()?))
+        }
     }
 }
 

@@ -119,7 +119,12 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let (evidence, page) = (arguments.evidence.file(), arguments.report.as_ref());
-    let files = [arguments.output.as_ref(), arguments.certificate.as_ref(), evidence, page];
+    let files = [
+        ("--output", arguments.output.as_ref()),
+        ("--certificate", arguments.certificate.as_ref()),
+        ("--dot", evidence),
+        ("--report", page),
+    ];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
     let mut batch = Batch::default();

@@ -79,7 +79,7 @@ fn hosts(fabric: &Fabric, name: &str) -> Result<Vec<Element>, Failure> {
 
 /// The nodes of a kind that a name means: one, or all that a pattern matches.
 fn find_kind(fabric: &Fabric, name: &str, kind: &str, is: impl Fn(NodeId) -> bool) -> Result<Vec<NodeId>, Failure> {
-    let found = find_nodes(fabric, name)?;
+    let found = find_nodes(fabric, name, &is)?;
     let wanted: Vec<NodeId> = found.iter().copied().filter(|&node| is(node)).collect();
     if !wanted.is_empty() {
         return Ok(wanted);

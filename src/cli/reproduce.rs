@@ -76,7 +76,11 @@ pub(super) struct StudyDocument<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let files = [arguments.csv.as_ref(), arguments.plot.as_ref(), arguments.report.as_ref()];
+    let files = [
+        ("--csv", arguments.csv.as_ref()),
+        ("--plot", arguments.plot.as_ref()),
+        ("--report", arguments.report.as_ref()),
+    ];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
     let request = arguments.request();

@@ -5,7 +5,7 @@ use super::element::find_node;
 use super::evidence::draw;
 use super::input::{check_options, read_subnets};
 use super::outcome::{Answer, Failure};
-use super::output::{self, Batch, Screen, check_places};
+use super::output::{self, Batch, NamedFile, Screen, check_folder, check_places};
 use super::page::Page;
 use super::{Common, FabricReading};
 use crate::report::{self, RouteFacts, RouteReport, SubnetRoute, WorstFacts};
@@ -181,8 +181,12 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let Some(file) = arguments.fabric.as_ref().filter(|_| !arguments.list) else { return list(common) };
     let subnets = read_subnets(file, common)?;
     check_options(&subnets, &[], &arguments.of_one_fabric())?;
-    let screen = arguments.screen(common)?;
-    check_places([arguments.report.as_ref()])?;
+    let screen = Screen::beside(common, arguments.files())?;
+    // What lies in the folder for all files may have to wait until that exists.
+    let folder = arguments.exports.output.as_deref().filter(|folder| !folder.exists());
+    let is_ready = |file: &PathBuf| folder.is_none_or(|folder| !file.starts_with(folder));
+    check_places(arguments.files().filter(|(_, file)| file.is_none_or(is_ready)))?;
+    arguments.exports.output.iter().try_for_each(|folder| check_folder("--output", folder))?;
     let fabrics = subnets.subnets().map(|(_, subnet)| &subnet.fabric);
     let page = arguments.report.as_deref().map(|file| Page::of(file, fabrics)).transpose()?;
     let several = subnets.len() > 1;
@@ -231,11 +235,11 @@ fn list(common: Common) -> Result<Answer, Failure> {
 }
 
 impl Arguments {
-    /// Where the answer goes, beside the files that are written.
-    fn screen(&self, common: Common) -> Result<Screen, Failure> {
+    /// The files that are to be written by their names.
+    fn files(&self) -> impl Iterator<Item = NamedFile<'_>> {
         let worst = self.worst.worst_permutation.as_ref().and_then(Option::as_ref);
-        let exports = self.exports.forms().map(|(asked, ..)| asked.as_ref());
-        Screen::beside(common, exports.into_iter().chain([worst, self.dot.as_ref(), self.report.as_ref()]))
+        let others = [("--worst-permutation", worst), ("--dot", self.dot.as_ref()), ("--report", self.report.as_ref())];
+        self.exports.forms().map(|(option, asked, ..)| (option, asked.as_ref())).into_iter().chain(others)
     }
 
     fn engine(&self, fabric: &Fabric) -> Result<Box<dyn Engine>, Failure> {
@@ -253,7 +257,7 @@ impl Arguments {
 
     /// What is not implemented for several subnets.
     fn of_one_fabric(&self) -> [(bool, &'static str); 5] {
-        let named = self.exports.forms().iter().any(|(asked, ..)| asked.is_some());
+        let named = self.exports.forms().iter().any(|(_, asked, ..)| asked.is_some());
         [
             (self.choice.root.is_some(), "--root"),
             (self.from.is_given(), "tables that run already"),
@@ -355,7 +359,7 @@ impl Exports {
         batch: &mut Batch,
     ) -> Result<Vec<String>, Failure> {
         let mut names = Vec::new();
-        for (asked, usual, parts) in self.forms() {
+        for (_, asked, usual, parts) in self.forms() {
             let usual = folder.map(|folder| folder.join(usual));
             for file in asked.iter().chain(&usual) {
                 batch.stage(file, parts(routed))?;
@@ -369,25 +373,27 @@ impl Exports {
         Ok(names)
     }
 
-    /// For each form: where it goes, its usual name, and how it is written.
-    fn forms(&self) -> [(&Option<PathBuf>, &'static str, Form); 9] {
+    /// For each form: its option, where it goes, its usual name, and how it is written.
+    fn forms(&self) -> [(&'static str, &Option<PathBuf>, &'static str, Form); 9] {
         [
-            (&self.lfts, "opensm-lfts.dump", |routed| whole(write_lfts(&routed.fabric, &routed.tables.lfts))),
-            (&self.fdbs, "opensm.fdbs", |routed| whole(write_fdbs(&routed.fabric, &routed.tables.lfts))),
-            (&self.guid2lid, "guid2lid", |routed| {
+            ("--lfts", &self.lfts, "opensm-lfts.dump", |routed| whole(write_lfts(&routed.fabric, &routed.tables.lfts))),
+            ("--fdbs", &self.fdbs, "opensm.fdbs", |routed| whole(write_fdbs(&routed.fabric, &routed.tables.lfts))),
+            ("--guid2lid", &self.guid2lid, "guid2lid", |routed| {
                 whole(std::iter::once(Guid2Lid::new().learn(&routed.fabric).write()))
             }),
-            (&self.path_sl, "path-sl", |routed| {
+            ("--path-sl", &self.path_sl, "path-sl", |routed| {
                 whole(write_path_sls(&routed.fabric, |source, lid| routed.level(source, lid)))
             }),
-            (&self.sl2vl, "sl2vl", |routed| whole(write_sl_to_vl(&routed.fabric, &routed.tables.sl_to_vl))),
-            (&self.subnet, "opensm-subnet.lst", |routed| whole(write_subnet(&routed.fabric))),
-            (&self.fabric_json, "fabric.json", |routed| {
+            ("--sl2vl", &self.sl2vl, "sl2vl", |routed| whole(write_sl_to_vl(&routed.fabric, &routed.tables.sl_to_vl))),
+            ("--subnet", &self.subnet, "opensm-subnet.lst", |routed| whole(write_subnet(&routed.fabric))),
+            ("--fabric-json", &self.fabric_json, "fabric.json", |routed| {
                 let text = format::write(&routed.fabric, Format::Json);
                 Box::new(std::iter::once(text.map_err(anyhow::Error::new)))
             }),
-            (&self.random, "random-tables", |routed| whole(write_random(&routed.fabric, &routed.tables.lfts))),
-            (&self.tables, "tables.json", |routed| whole(report::tables_json(routed))),
+            ("--random", &self.random, "random-tables", |routed| {
+                whole(write_random(&routed.fabric, &routed.tables.lfts))
+            }),
+            ("--tables", &self.tables, "tables.json", |routed| whole(report::tables_json(routed))),
         ]
     }
 }

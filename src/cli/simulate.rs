@@ -12,7 +12,7 @@ use super::element::find_node;
 use super::evidence::{draw, draw_across};
 use super::input::{Captured, check_options, read_captured};
 use super::outcome::{Answer, Failure};
-use super::output::{Batch, Screen, check_places};
+use super::output::{Batch, Screen, check_folder, check_places};
 use super::page::Page;
 use super::plan::certified;
 use super::progress::{Progress, Waiting};
@@ -244,9 +244,16 @@ pub(super) struct Accounted<'a> {
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let (subnets, captured) = read_captured(&arguments.fabric, common)?;
     arguments.check(&subnets, common)?;
-    let files = [&arguments.plan, &arguments.certificate, &arguments.dot, &arguments.report].map(|file| file.as_ref());
+    let files = [
+        ("--plan", arguments.plan.as_ref()),
+        ("--certificate", arguments.certificate.as_ref()),
+        ("--dot", arguments.dot.as_ref()),
+        ("--report", arguments.report.as_ref()),
+    ];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
+    arguments.journal.iter().try_for_each(|folder| check_folder("--journal", folder))?;
+    arguments.csv.iter().try_for_each(|folder| check_folder("--csv", folder))?;
     let fabrics = subnets.subnets().map(|(_, subnet)| &subnet.fabric);
     let page = arguments.report.as_deref().map(|file| Page::of(file, fabrics)).transpose()?;
     let mut batch = Batch::default();

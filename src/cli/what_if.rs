@@ -102,7 +102,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let files = [arguments.csv.as_ref(), arguments.report.as_ref()];
+    let files = [("--csv", arguments.csv.as_ref()), ("--report", arguments.report.as_ref())];
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
     let fabric = read_fabric(&arguments.fabric, common)?;

@@ -9,6 +9,7 @@ use super::seed_002::{CONFIGURATIONS, path_selection, shortest_widest};
 use super::table::{Cell, ResultTable, mean};
 use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
+use crate::fabric::summary::counted;
 use crate::lid::configure::{Configure, block_of, optimum};
 use crate::lid::{Heuristic, Splits};
 use crate::tables::PathSet;
@@ -99,7 +100,7 @@ fn pair_of_tables(
     };
     let (mut lids, mut configurations) = (table(0, "LIDs"), table(1, "Configurations"));
     for configuration in CONFIGURATIONS.into_iter().filter(|one| request.wants_row(&one.name())) {
-        progress(&format!("optimum, {routing}: {}, {} fabrics", configuration.name(), request.fabrics));
+        progress(&format!("optimum, {routing}: {}, {}", configuration.name(), counted(request.fabrics, "fabric")));
         let gaps = in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;
             let fabric = GraphModel::Waxman.draw(configuration.machines, configuration.switches, seed)?;

@@ -11,6 +11,7 @@ use super::parallel::in_order;
 use super::table::{Cell, ResultTable, mean};
 use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
+use crate::fabric::summary::counted;
 use crate::lid::{MOST_IDS, rename};
 use crate::routing::{PathEngine, Smart, SmartOptimum, SmartTurns, UpDownRandom};
 use crate::tables::PathSet;
@@ -97,7 +98,7 @@ fn measure(
         if !request.wants_row(&switches.to_string()) {
             return Ok(Vec::new());
         }
-        progress(&format!("tables 4 and 5: {switches} switches, {} fabrics", request.fabrics));
+        progress(&format!("tables 4 and 5: {switches} switches, {}", counted(request.fabrics, "fabric")));
         in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;
             let fabric = regular(switches, 4, seed)?;
@@ -186,7 +187,7 @@ fn conflict_table(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Res
     let title = "Percentage of forwarding table entries with conflicts, 64 switches, up*/down*";
     let mut table = ResultTable::new("seed-000 6", title, "links", &["min", "max", "avg"]);
     for (links, paper) in CONFLICTS.into_iter().filter(|row| request.wants_row(&row.0.to_string())) {
-        progress(&format!("table 6: {links} links a switch, {} fabrics", request.fabrics));
+        progress(&format!("table 6: {links} links a switch, {}", counted(request.fabrics, "fabric")));
         let measured = in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;
             let fabric = regular(64, links, seed)?;

@@ -5,6 +5,7 @@ use super::parallel::in_order;
 use super::table::{Cell, ResultTable, mean};
 use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
+use crate::fabric::summary::counted;
 use crate::lid::configure::{Configure, block_of};
 use crate::lid::{Heuristic, Splits};
 use crate::routing::{Engine, FullyExplicit, PathEngine, PathSelection, ShortestWidest, TurnModel, random_root};
@@ -99,7 +100,11 @@ pub(super) fn tables(
         .filter(wanted)
         .map(|at| {
             let configuration = CONFIGURATIONS[at];
-            progress(&format!("{} machines and switches, {} fabrics", configuration.name(), request.fabrics));
+            progress(&format!(
+                "{} machines and switches, {}",
+                configuration.name(),
+                counted(request.fabrics, "fabric")
+            ));
             let measured = in_order(request.fabrics, request.threads, |at| {
                 Measured::of(configuration, request.seed + at as u64, wants)
             })?;

@@ -13,6 +13,7 @@ use super::{ReproduceError, StudyRequest};
 use crate::change::{self, LmcWish, RouteInput, Routed};
 use crate::fabric::Fabric;
 use crate::fabric::generate::{Options, Topology, generate};
+use crate::fabric::summary::counted;
 use crate::ids::Lmc;
 use crate::intervals::Estimate;
 use crate::scenario::{SteadyReport, selection, steady};
@@ -289,7 +290,11 @@ fn measure(
     if count == 0 {
         return Ok(Vec::new());
     }
-    progress(&format!("{topology}, {engine}, {} traffic, {count} rows, {} fabrics", pattern.name(), request.fabrics));
+    progress(&format!(
+        "{topology}, {engine}, {} traffic, {count} rows, {}",
+        pattern.name(),
+        counted(request.fabrics, "fabric")
+    ));
     let measured = in_order(count * request.fabrics, request.threads, |at| {
         let seed = request.seed + (at / count) as u64;
         Figures::of(case, settings[at % count], seed)

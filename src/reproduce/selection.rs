@@ -11,6 +11,7 @@ use super::seed_002::{self, CONFIGURATIONS, Configuration};
 use super::table::{Cell, ResultTable, mean};
 use super::{ReproduceError, StudyRequest};
 use crate::fabric::Fabric;
+use crate::fabric::summary::counted;
 use crate::lid::configure::{Colour, ColourReduced, Configure, HeuristicOrder, block_of};
 use crate::lid::{Heuristic, Splits, number_paths};
 use crate::routing::{
@@ -134,7 +135,12 @@ fn lids(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Result<Result
         if wanted.is_empty() {
             continue;
         }
-        progress(&format!("path selection, {} rules, {}, {} fabrics", wanted.len(), graph.name(), request.fabrics));
+        progress(&format!(
+            "path selection, {} rules, {}, {}",
+            wanted.len(),
+            graph.name(),
+            counted(request.fabrics, "fabric")
+        ));
         let measured = in_order(CONFIGURATIONS.len() * request.fabrics, request.threads, |at| {
             let configuration = CONFIGURATIONS[at / request.fabrics];
             Selected::of(graph, configuration, &wanted, request.seed + (at % request.fabrics) as u64)
@@ -218,7 +224,7 @@ fn colours(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Result<Res
     if rows.is_empty() {
         return Ok(table);
     }
-    progress(&format!("degrees of color/L, {} fabrics", request.fabrics));
+    progress(&format!("degrees of color/L, {}", counted(request.fabrics, "fabric")));
     let measured = in_order(CONFIGURATIONS.len() * request.fabrics, request.threads, |at| {
         Coloured::of(CONFIGURATIONS[at / request.fabrics], request.seed + (at % request.fabrics) as u64)
     })?;
@@ -298,7 +304,7 @@ fn smart(request: &StudyRequest, progress: &mut dyn FnMut(&str)) -> Result<Resul
     let title = "Tables 4b and 5b and conflicts with smart routing, 32 switches, by reading";
     let mut table = ResultTable::new("selection smart", title, "reading", &SMART_COLUMNS);
     for reading in Reading::all().into_iter().filter(|reading| request.wants_row(&reading.name())) {
-        progress(&format!("{}, {} fabrics", reading.name(), request.fabrics));
+        progress(&format!("{}, {}", reading.name(), counted(request.fabrics, "fabric")));
         let measured = in_order(request.fabrics, request.threads, |at| {
             let seed = request.seed + at as u64;
             let fabric = regular(32, 4, seed)?;

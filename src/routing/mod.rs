@@ -53,7 +53,7 @@ pub use min_hop::MinHop;
 pub use multiple_roots::MultipleRoots;
 pub use nue::Nue;
 pub use path_selection::{PathSelection, Removed, SelectedPairs, SelectionRule, Ties};
-pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, chosen_root, engine_named, switch_order};
+pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, chosen_root, engine_named, of_opensm, switch_order};
 pub use shortest_widest::ShortestWidest;
 pub use smart::{Smart, SmartOptimum, SmartTurns};
 pub use up_down::{UpDown, choose_root};
@@ -101,7 +101,11 @@ impl Demand {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
     /// No engine of that name.
-    #[error("there is no engine `{name}`; choose one of: {}", registry::names().join(", "))]
+    #[error(
+        "there is no engine `{name}`{}; choose one of: {}",
+        registry::of_opensm(name).map_or_else(String::new, |own| format!(" ({own})")),
+        registry::names().join(", ")
+    )]
     NoSuchEngine {
         /// The unknown name.
         name: String,

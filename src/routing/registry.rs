@@ -177,6 +177,18 @@ pub fn names() -> Vec<&'static str> {
     ENGINES.iter().map(|entry| entry.name).collect()
 }
 
+/// What an engine of OpenSM is called here, in words; none if it has the same name, or no counterpart.
+pub fn of_opensm(name: &str) -> Option<String> {
+    let own = match name.to_lowercase().as_str() {
+        "updn" | "dnup" => up_down::NAME,
+        "ftree" => fat_tree::NAME,
+        "minhop" => min_hop::NAME,
+        "sssp" => dfsssp::NAME,
+        _ => return None,
+    };
+    Some(format!("OpenSM's {name} is {own} here"))
+}
+
 /// The engine of a name.
 ///
 /// # Errors

@@ -14,8 +14,8 @@ Unlink \"node\"[port]   the cable at this port dies; without a port, all of the 
 Relink \"node\"[port]   it comes back
 Kill \"node\"           the node dies, with all its cables
 Revive \"node\"         it comes back, empty
-Sicken \"node\" 25 how   its agent fails at attribute 25: refuses, ignores, silent;
-                      a fourth word, writes, spares reads
+Sicken \"node\" 25 how   its agent fails at attribute 25: refuses, ignores, silent
+                      or lacks; a fourth word, writes, spares reads
 Heal \"node\"           it serves all attributes again
 Traffic on|off        sources send, or send no more
 Traffic load 0.2      the offered load, a fraction of each end port's rate

@@ -27,7 +27,6 @@ use super::watched::Watched;
 use crate::change::{self, Prepared};
 use crate::drain::Ticket;
 use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running, Sighting};
-use crate::fabric::summary::counted;
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::PortNum;
 use crate::machine::Outcome;
@@ -519,7 +518,7 @@ impl<T: Transport> Upkeep<T> {
         let reached = running.alive.reaches_others(running.sm).then_some(running)?;
         // The loss first (G.6); what is set aside and still routed, as after a restart, goes with it.
         let wanted = reached.less(aside).or_else(|| reached.wanted(aside))?;
-        let why = self.why(&wanted);
+        let why = difference::moved(&running.routed, &wanted).unwrap_or_else(|| "the routing is renewed".to_string());
         Some(Goal { fabric: Arc::new(wanted), why })
     }
 
@@ -703,34 +702,11 @@ impl<T: Transport> Upkeep<T> {
         }
         Ok(())
     }
-
-    fn why(&self, after: &Fabric) -> String {
-        let running = self.driver.running();
-        let count = |fabric: &Fabric, other: &Fabric| {
-            let nodes = fabric.nodes().zip(other.nodes()).filter(|((_, a), (_, b))| a.present && !b.present).count();
-            let links = fabric.links().filter(|&(a, b)| other.peer(a) != Some(b)).count();
-            (nodes, links)
-        };
-        let (lost, gained) = (count(&running.routed, after), count(after, &running.routed));
-        match (lost, gained) {
-            (lost, (0, 0)) => moved(lost, ["goes", "go"]),
-            ((0, 0), gained) => moved(gained, ["comes", "come"]),
-            _ => "cables go and come".to_string(),
-        }
-    }
 }
 
 /// How the user settled that changes are made.
 pub(super) fn intent(config: &Config) -> Intent {
     Intent { auto: config.auto, ..Intent::by(config.engine.clone(), Scheme::Double, config.policy) }
-}
-
-/// What goes or comes, as `2 nodes and 1 cable go`.
-fn moved((nodes, links): (usize, usize), [of_one, of_several]: [&str; 2]) -> String {
-    let parts = [(nodes, "node"), (links, "cable")].into_iter().filter(|(number, _)| *number > 0);
-    let counts: Vec<String> = parts.map(|(number, name)| counted(number, name)).collect();
-    let verb = if nodes + links == 1 { of_one } else { of_several };
-    format!("{} {verb}", counts.join(" and "))
 }
 
 fn changed(record: ChangeRecord) -> LifecycleEvent {
@@ -779,18 +755,4 @@ fn is_same(shown: &Running, running: &Running) -> bool {
         && (shown.half, shown.both_halves) == (running.half, running.both_halves)
         && all_same(&shown.tables.lfts, &running.tables.lfts)
         && all_same(&shown.tables.sl_to_vl, &running.tables.sl_to_vl)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_goes_is_counted_as_people_do() {
-        let go = |counts| moved(counts, ["goes", "go"]);
-        assert_eq!(
-            [(1, 4), (0, 1), (0, 2), (2, 1)].map(go),
-            ["1 node and 4 cables go", "1 cable goes", "2 cables go", "2 nodes and 1 cable go"]
-        );
-    }
 }

@@ -290,9 +290,13 @@ fn simulate_writes_a_journal_and_journal_show_reads_it() {
     let shown = reconfig(&["journal", "show", at, "--plan", plan]);
     let text = String::from_utf8(shown.stdout).expect("Unicode");
     assert_eq!(shown.status.code(), Some(0), "{text}");
-    for words in
-        ["begun           double: ", "apply           in wave 0 (split)", "drain", "completed", "No change stands."]
-    {
+    for words in [
+        "begun           spine-1 and its 4 cables go; double: ",
+        "apply           in wave 0 (split)",
+        "drain",
+        "completed",
+        "No change stands.",
+    ] {
         assert!(text.contains(words), "{words}\n{text}");
     }
     let checked = reconfig(&["check", plan]);

@@ -183,9 +183,12 @@ fn files_appear_together_or_not_at_all() {
     let before = names(folder.path());
     let (good, bad, deep) =
         (folder.path().join("good"), folder.path().join("no/such/folder/x"), folder.path().join("no/out"));
+    let usual = folder.path().join("guid2lid");
     let cases: &[(&[&str], i32, &str)] = &[
         (&["--lfts", text_of(&good), "--fdbs", text_of(&bad)], 3, "cannot write"),
-        (&["--lfts", text_of(&good), "--fdbs", text_of(&good)], 2, "two options name one file"),
+        (&["--lfts", text_of(&good), "--fdbs", text_of(&good)], 2, "--lfts and --fdbs both name "),
+        (&["-o", text_of(folder.path()), "--lfts", text_of(&usual)], 2, "two options name one file"),
+        (&["-o", &input], 2, "is a file, and an input; --output takes a folder"),
         (&["-o", text_of(&deep)], 3, "cannot create the folder"),
         (&["-o", text_of(&good), "--sl2vl", text_of(&bad)], 3, "cannot write"),
     ];
@@ -196,7 +199,7 @@ fn files_appear_together_or_not_at_all() {
         assert_eq!(names(folder.path()), before, "{arguments:?} left something behind");
     }
     let inside = reconfig(&["route", &input, "--lfts", text_of(&good), "--fdbs", text_of(folder.path())]);
-    assert!(inside.status.code() == Some(3) && stderr(&inside).contains("it is a folder"), "{}", stderr(&inside));
+    assert!(inside.status.code() == Some(2) && stderr(&inside).contains("is a folder; --fdbs"), "{}", stderr(&inside));
     assert_eq!(names(folder.path()), before);
     let piped = ends(&["route", &input, "--lfts", "/dev/stdout"], 0);
     assert!(piped.starts_with("Unicast lids [0-") && piped.contains("yes, proved"), "{piped}");

@@ -314,15 +314,16 @@ fn files_are_written_all_or_none_and_looked_at_first() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (plan, certificate) = (at("p"), at("c"));
-    let cases: [&[&str]; 3] = [
-        &["--plan", &plan, "--certificate", &at("nowhere/c")],
-        &["--plan", &plan, "--dot", &at("nowhere/d")],
-        &["--plan", &plan, "--certificate", folder.path().to_str().expect("UTF-8")],
+    let itself = folder.path().to_str().expect("UTF-8");
+    let cases: [(&[&str], i32, &str); 3] = [
+        (&["--plan", &plan, "--certificate", &at("nowhere/c")], 3, "cannot write "),
+        (&["--plan", &plan, "--dot", &at("nowhere/d")], 3, "cannot write "),
+        (&["--plan", &plan, "--certificate", itself], 2, "is a folder; --certificate takes a file"),
     ];
-    for files in cases {
+    for (files, code, said) in cases {
         let output = simulate(&[&["--remove-root"], files, &QUICK, &[FABRIC]].concat());
-        assert_eq!((output.status.code(), text(&output.stdout)), (Some(3), ""), "{files:?}: refused before the run");
-        assert!(text(&output.stderr).contains("cannot write "), "{files:?}: {}", text(&output.stderr));
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(code), ""), "{files:?}: refused before the run");
+        assert!(text(&output.stderr).contains(said), "{files:?}: {}", text(&output.stderr));
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "{files:?} left something behind");
     }
     let output =

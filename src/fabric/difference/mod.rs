@@ -9,11 +9,13 @@
 mod align;
 mod entry;
 mod keys;
+mod moved;
 mod named;
 mod union;
 
 pub use align::{AlignError, Recognised, align, recognise};
 pub use entry::{Cable, Changed, EndName, Lids, LinkRate, Moved, NodeName};
+pub use moved::moved;
 pub use named::{NamesError, guids_by_name};
 pub use union::{LidConflict, Recabling, Union, UnionError, union, union_recabled};
 

@@ -23,7 +23,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
-    let mut client = arguments.socket.connect_for_long()?;
+    let mut client = arguments.socket.connect()?;
     let (mut seen, mut failed) = (0, None);
     let heard = client.listen(|event| match print(&event, common) {
         Ok(read) => {

@@ -1,10 +1,10 @@
 //! `reconfig schema`: the JSON Schemas of what commands print with `--json`. They are the files in docs/schemas; a test
-//! makes them from the types that are printed, and compares. The program carries them without indentation, which is a
-//! third of them: `build.rs` takes it away.
+//! makes them from the types that are printed, and compares. The program carries them compressed, by `build.rs`.
 
 use super::outcome::{Answer, Failure};
 use super::output;
 use anyhow::anyhow;
+use flate2::read::ZlibDecoder;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -18,19 +18,19 @@ pub(super) struct Arguments {
     name: Option<String>,
 }
 
-/// Names and texts of the files with these names.
+/// Names and content of the files with these names, compressed but in tests.
 #[cfg(not(test))]
 macro_rules! files {
-    ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!(env!("OUT_DIR"), "/", $name, ".json")))),*] };
+    ($($name:literal),* $(,)?) => { [$(($name, include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".json.z")))),*] };
 }
 
 #[cfg(test)]
 macro_rules! files {
-    ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("../../docs/schemas/", $name, ".json")))),*] };
+    ($($name:literal),* $(,)?) => { [$(($name, include_bytes!(concat!("../../docs/schemas/", $name, ".json")))),*] };
 }
 
 /// Every schema, by its name. What is not one object for each run is named by its option or its content.
-const SCHEMAS: [(&str, &str); 21] = files![
+const SCHEMAS: [(&str, &[u8]); 21] = files![
     "audit",
     "campaign",
     "change",
@@ -60,24 +60,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         None => output::print(&(names().join("\n") + "\n"))?,
         Some(wanted) => {
             let found = SCHEMAS.iter().find(|(name, _)| name == wanted);
-            let (_, text) = found.ok_or_else(|| {
+            let (_, content) = found.ok_or_else(|| {
                 Failure::input(anyhow!("`{wanted}` names no schema: choose one of {}", names().join(", ")))
             })?;
-            output::print(&indented(text))?;
+            output::print(&text(content).map_err(Failure::undone)?)?;
         }
     }
     Ok(Answer::Yes)
 }
 
-/// JSON as `serde_json` writes it, its lines indented again.
-fn indented(text: &str) -> String {
-    let (mut indented, mut depth) = (String::new(), 0);
-    for line in text.lines().map(str::trim_start) {
-        depth -= usize::from(line.starts_with(['}', ']']));
-        indented.extend(std::iter::repeat_n("  ", depth).chain([line, "\n"]));
-        depth += usize::from(line.ends_with(['{', '[']));
-    }
-    indented
+fn text(content: &[u8]) -> std::io::Result<String> {
+    if cfg!(test) { std::io::read_to_string(content) } else { std::io::read_to_string(ZlibDecoder::new(content)) }
 }
 
 #[cfg(test)]
@@ -130,7 +123,10 @@ mod tests {
                 let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/schemas/{name}.json"));
                 std::fs::write(file, made).expect("written");
             } else {
-                assert!(kept == made, "docs/schemas/{name}.json is not what the types make: UPDATE_EXPECT=1 writes it");
+                assert!(
+                    *kept == made.as_bytes(),
+                    "docs/schemas/{name}.json is not what the types make: UPDATE_EXPECT=1 writes it"
+                );
             }
         }
     }

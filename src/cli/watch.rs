@@ -63,7 +63,7 @@ struct Source {
 impl Source {
     fn open(socket: &Socket) -> Result<Source, Failure> {
         let client = socket.connect()?;
-        let mut listener = socket.connect_for_long()?;
+        let mut listener = socket.connect()?;
         let (heard, events) = channel();
         // It ends with the manager or with the process: it waits for the next event.
         std::thread::spawn(move || listener.listen(|event| heard.send(event).is_ok()));

@@ -1,10 +1,10 @@
 //! The manager's interface to the outside: answers the control socket, feeds its listeners and the metrics, and
 //! notifies the service's supervisor.
 //!
-//! [`Frontend::look`] takes events from the [`Mailbox`](crate::sm::Mailbox), passes them on, and answers requests that have
-//! arrived; it never waits. [`Frontend::attend`] repeats that for ever, beside the manager's own future and on the same
-//! thread. Its own state is what it has seen pass: counts, the last change, and for each pending order the place to
-//! answer.
+//! [`Frontend::look`] takes events from the [`Mailbox`](crate::sm::Mailbox), passes them on, and answers requests that
+//! have arrived; it never waits. [`Frontend::attend`] repeats that for ever, beside the manager's own future and on the
+//! same thread. Its own state is what it has seen pass: counts, the last change, and for each pending order the place
+//! to answer.
 
 mod bounded;
 pub mod control;

@@ -260,15 +260,15 @@ impl Mailbox {
         (is_owed || is_unended || closed_ends > 0).then_some(SmError::LeftBehind { ends: closed_ends })
     }
 
-    pub(super) fn next_order(&mut self) -> Option<(OrderId, ManagerOrder)> {
+    pub(crate) fn next_order(&mut self) -> Option<(OrderId, ManagerOrder)> {
         self.orders.pop_front()
     }
 
-    pub(super) fn post(&mut self, now_ns: u64, happening: Happening) {
+    pub(crate) fn post(&mut self, now_ns: u64, happening: Happening) {
         self.happenings.push_back((now_ns, happening));
     }
 
-    pub(super) fn enter(&mut self, state: LifecycleState) {
+    pub(crate) fn enter(&mut self, state: LifecycleState) {
         self.lifecycle = state;
         if self.pause == Pause::Lifted && !state.is_changing() {
             self.pause = Pause::Armed;

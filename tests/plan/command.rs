@@ -193,7 +193,7 @@ fn what_leaves_is_named_in_place_of_a_capture() {
         desk.run(&asked).says(0, &["leaves   spine-1, host-3 HCA-1", "yes, proved: written"]);
         assert_eq!(desk.text("two.plan"), desk.text("named.plan"), "{departure}");
     }
-    desk.run(&["plan", "before"]).says(2, &["<AFTER|--remove-switch <NODE>"]);
+    desk.run(&["plan", "before"]).says(2, &["say what changes: --remove-switch, ", "or a second capture"]);
     desk.run(&["plan", "before", "after", "--remove-switch", "spine-1"]).says(2, &["cannot be used with"]);
     desk.run(&["plan", "before", "--remove-switch", "host-1 HCA-1"]).says(2, &["host-1 HCA-1 is no switch"]);
     desk.run(&["plan", "before", "--remove-switch", "spin-1"]).says(2, &["did you mean spine-1?"]);

@@ -191,7 +191,10 @@ fn engines_are_found_by_name() {
     assert_eq!(engine_named("up-down", &Parameters::default()).unwrap().name(), "up-down");
     let Err(refused) = engine_named("updn", &Parameters::default()) else { panic!("that is another tool's name") };
     let said = refused.to_string();
-    assert!(said.starts_with("there is no engine `updn`; choose one of: up-down, "), "{said}");
+    assert!(
+        said.starts_with("there is no engine `updn` (OpenSM's updn is up-down here); choose one of: up-down, "),
+        "{said}"
+    );
 }
 
 #[test]

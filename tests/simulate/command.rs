@@ -179,7 +179,7 @@ type Case<'a> = (&'a [&'a str], i32, &'a str);
 #[test]
 fn what_cannot_be_meant_is_refused_with_a_reason() {
     let cases: &[Case<'_>] = &[
-        (&[], 2, "<--remove-root|--remove-switch <NODE>"),
+        (&[], 2, "say what changes: --remove-switch, "),
         (&["--remove-root", "--steady"], 2, "cannot be used with"),
         (&["--remove-root", "--add-switch", "spine-1"], 2, "name the switch that leaves"),
         (&["--remove-root", "--planned", "--sudden"], 2, "cannot be used with"),

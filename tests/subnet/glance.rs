@@ -388,8 +388,8 @@ fn a_glance_takes_an_smp_for_each_switch_and_one_for_each_port_of_those_that_cha
 /// A manager that stood still learns of a smaller fabric while what switches said before waits to be handled.
 #[test]
 fn what_a_switch_said_is_asked_of_no_other_in_a_smaller_fabric() {
-    let (mut manager, fabric) = swept(5, 6, Timing { light_sweep_ns: Some(100 * MS), ..calm() });
-    let last = fabric.switches().last().expect("six switches");
+    let (mut manager, fabric) = swept(5, 40, Timing { light_sweep_ns: Some(100 * MS), ..calm() });
+    let last = fabric.switches().last().expect("forty switches");
     manager.transport_mut().devices[last.index()].port_state_change = true;
     let said = now(manager.next_event(150 * MS)).expect("the port is there");
     assert_eq!(said, Some(SubnetEvent::PortsChanged { switch: fabric.node(last).guid }));

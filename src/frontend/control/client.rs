@@ -109,18 +109,22 @@ impl ControlClient {
         }
     }
 
-    /// Listens to events until `on_event` returns false or the manager ends.
+    /// Listens to events until `on_event` returns false or the manager ends. Only the first answer, that it is heard,
+    /// is waited for no longer than [`ControlClient::wait_for`] says.
     ///
     /// # Errors
     /// As for [`ControlClient::ask`].
     pub fn listen(&mut self, mut on_event: impl FnMut(ControlEvent) -> bool) -> Result<(), ClientError> {
         self.give(&ControlOrder::Events)?;
-        while let Some(reply) = self.next()? {
-            if let Reply::Event(event) = reply
+        let mut reply = self.next()?;
+        self.wait_for(None)?;
+        while let Some(heard) = reply {
+            if let Reply::Event(event) = heard
                 && !on_event(event)
             {
                 break;
             }
+            reply = self.next()?;
         }
         Ok(())
     }

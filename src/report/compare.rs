@@ -89,7 +89,7 @@ pub(super) fn ranking(reports: &[SimulationReport]) -> Option<String> {
     let unproved = |report: &SimulationReport| if report.proof.refusal.is_some() { ", not proved" } else { "" };
     let as_others = match &alike.iter().map(|report| own(report) + unproved(report)).collect::<Vec<_>>()[..] {
         [] => String::new(),
-        [names @ .., last] if names.is_empty() => format!(", as {last}"),
+        [last] => format!(", as {last}"),
         [names @ .., last] => format!(", as {} and {last}", names.join(", ")),
     };
     let packets = match lost(first) {

@@ -334,6 +334,17 @@ fn a_subnet_that_is_being_taken_over_is_not_called_down() {
 }
 
 #[test]
+fn a_standby_says_nothing_of_a_subnet_that_is_not_its_own() {
+    let manager = Manager::start(|ControlRequest { answers, .. }| {
+        let status = Status { role: "standby".to_string(), subnet_up: false, arrival: None, ..status() };
+        answers.finish(Reply::Status(Box::new(status)));
+    });
+    let (code, shown, _) = reconfig(&["status"], &manager.path);
+    assert!(code == 0 && shown.contains("another manager is master of the subnet"), "{shown}");
+    assert!(!shown.contains("NOT up"), "{shown}");
+}
+
+#[test]
 fn exit_codes_tell_refusals_apart() {
     let manager = Manager::start(|ControlRequest { order, answers }| {
         let outcome = |outcome| {

@@ -44,7 +44,13 @@ pub fn manager_status(status: &Status) -> String {
     };
     let arrival = status.arrival.as_ref().map_or_else(String::new, |arrival| format!(" ({arrival})"));
     let fabric = &status.fabric;
-    line(&mut text, format_args!("the subnet is {up}{arrival}: {}", size(fabric)));
+    match status.role.as_str() {
+        // What it found while it looked for the master says nothing of what that has come to.
+        "standby" => {
+            line(&mut text, format_args!("another manager is master of the subnet; this one takes over from it"))
+        }
+        _ => line(&mut text, format_args!("the subnet is {up}{arrival}: {}", size(fabric))),
+    }
     if let Some(why) = &status.arrival_why {
         line(&mut text, format_args!("it was not adopted as it was: {why}"));
     }

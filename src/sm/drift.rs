@@ -41,6 +41,11 @@ pub(super) struct Drift {
 }
 
 impl Drift {
+    /// The ports whose LIDs differ.
+    pub(super) fn ports(&self) -> &[PortId] {
+        &self.ports
+    }
+
     /// What differs, in words; none if nothing does.
     pub(super) fn in_words(&self, fabric: &Fabric) -> Option<String> {
         let port = |&port: &PortId| format!("the LIDs of {}", fabric.describe_port(port));

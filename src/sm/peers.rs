@@ -93,16 +93,19 @@ impl PeerManagers {
         fabric.lid_ports().filter(|&port| port != own).filter(present).filter(is_sm).collect()
     }
 
-    /// Asks the managers that are known once each what they are, between two sweeps, and passes the answers to the
-    /// election. Silence says nothing.
+    /// Asks the managers that are known, and whatever is at `suspects`, once each what they are, between two sweeps.
+    /// Passes the answers to the election. Silence says nothing.
     pub(super) async fn ask<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
         responder: &SharedResponder,
         fabric: &Fabric,
         own: PortId,
+        suspects: &[PortId],
     ) -> Result<(), SmError> {
-        let ports = self.managed(manager, fabric, own, |_| false);
+        let mut ports = self.managed(manager, fabric, own, |_| false);
+        let others = suspects.iter().filter(|&&port| port != own && !ports.contains(&port));
+        ports.extend(others.copied().collect::<Vec<_>>());
         let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
         let answers = manager.ask_once(ports.iter().map(ask).collect()).await?;
         for (&port, answer) in ports.iter().zip(answers) {

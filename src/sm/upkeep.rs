@@ -200,9 +200,9 @@ impl<T: Transport> Upkeep<T> {
                 return Ok(event);
             }
             if let Some(seen) = self.keep_pace() {
-                self.ask_others(peers, context).await?;
+                self.ask_others(peers, context, &[]).await?;
                 if seen == Seen::Quiet && self.may_mend(context) {
-                    self.watch_drift(context).await?;
+                    self.watch_drift(peers, context).await?;
                 }
             }
             self.driver.foresee();
@@ -271,14 +271,19 @@ impl<T: Transport> Upkeep<T> {
     /// Asks other managers what they are: no event tells that one of them has become master. Not while the subnet could
     /// be given to none of them, nor while one is to take it or to give it up: a manager that was asked to take it may
     /// be master already without having said so.
-    async fn ask_others(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<(), SmError> {
+    async fn ask_others(
+        &mut self,
+        peers: &mut PeerManagers,
+        context: &Context,
+        suspects: &[PortId],
+    ) -> Result<(), SmError> {
         let holds_on = context.mailbox.borrow().lifecycle().holds_on();
         if holds_on || context.responder.borrow().mandate() != Mandate::Full {
             return Ok(());
         }
         let Running { alive, sm, .. } = self.driver.running();
         let (alive, sm) = (alive.clone(), *sm);
-        peers.ask(&mut self.driver.subnet_mut().manager, &context.responder, &alive, sm).await
+        peers.ask(&mut self.driver.subnet_mut().manager, &context.responder, &alive, sm, suspects).await
     }
 
     /// While the manager's own port leads nowhere nothing of the subnet can come in: it is looked at anew every second,
@@ -307,11 +312,15 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// Asks the next devices in turn whether they hold what they were given, and gives it to those that do not.
-    async fn watch_drift(&mut self, context: &Context) -> Result<(), SmError> {
+    async fn watch_drift(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<(), SmError> {
         let running = self.driver.running().clone();
         let began_ns = self.now_ns();
         let manager = &mut self.driver.subnet_mut().manager;
         let found = drift::look(manager, &running, &mut self.rounds).await?;
+        // A manager gives its own port the LIDs that it means it to have: it may be the one that changed them.
+        if !found.ports().is_empty() {
+            self.ask_others(peers, context, found.ports()).await?;
+        }
         // Another manager may have handed the subnet over meanwhile: all is read anew then, before anything is written.
         if !self.may_mend(context) {
             return Ok(());

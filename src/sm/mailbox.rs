@@ -248,14 +248,12 @@ impl Mailbox {
     /// What a manager that ends at once leaves behind: a change or a recovery that has not ended, or end ports that are
     /// closed while the subnet is not up.
     pub fn left_behind(&self) -> Option<SmError> {
-        match self.lifecycle.attempt() {
-            Some(attempt) => self.left_by_one_that(attempt.is_owed),
-            None => self.lifecycle.holds_on().then_some(SmError::LeftBehind { ends: self.view.closed_ends }),
-        }
+        let attempt = self.lifecycle.attempt().map(|attempt| attempt.is_owed);
+        self.left_behind_owing(attempt.or(self.lifecycle.holds_on().then_some(true))?)
     }
 
     /// The same of a manager that holds the subnet and has a change, its retired half or a recovery to end, or has not.
-    pub(super) fn left_by_one_that(&self, is_owed: bool) -> Option<SmError> {
+    pub(super) fn left_behind_owing(&self, is_owed: bool) -> Option<SmError> {
         let SubnetView { is_unended, closed_ends, .. } = self.view;
         (is_owed || is_unended || closed_ends > 0).then_some(SmError::LeftBehind { ends: closed_ends })
     }

@@ -4,9 +4,9 @@
 //! sweeping time and an additional factor value" (seed 001, step 1). So here: the base period is
 //! [`SweepPolicy::factor`] times the duration of a light sweep, so that sweeping costs the same share of the manager's
 //! and the wire's time in a subnet of any size. After a change or a silent switch more changes are likely, and the
-//! period drops to the shortest. Each quiet sweep doubles it, until it reaches the base. A
-//! subnet that stays quiet stays at the base. Holds: the period is never below [`SweepPolicy::least_ns`] nor above
-//! [`SweepPolicy::most_ns`]. Deliberately omitted: a clock, and traps: the sweep is for changes that no trap reported.
+//! period drops to the shortest. Each quiet sweep doubles it, until it reaches the base. A subnet that stays quiet
+//! stays at the base. Holds: the period is never below [`SweepPolicy::least_ns`] nor above [`SweepPolicy::most_ns`].
+//! Deliberately omitted: a clock, and traps: the sweep is for changes that no trap reported.
 
 /// The result of a light sweep.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

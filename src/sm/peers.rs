@@ -37,8 +37,7 @@ impl PeerManagers {
         // A port may have lost the capability bit, as those of ibsim do with their link, and its manager runs all the
         // same.
         let callers = manager.take_callers();
-        let calls = |info: &PortInfo| lids(info).any(|lid| callers.contains(&lid));
-        let ports = self.managed(manager, fabric, own, calls);
+        let ports = self.managed(manager, fabric, own, callers.clone());
         let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
         let Some(answers) = manager.ask_beside(ports.iter().map(ask).collect(), until_event).await? else {
             manager.keep_callers(callers);
@@ -77,18 +76,18 @@ impl PeerManagers {
         manager: &Manager<T>,
         fabric: &Fabric,
         own: PortId,
-        calls: impl Fn(&PortInfo) -> bool,
+        callers: BTreeSet<Lid>,
     ) -> Vec<PortId> {
-        let says_so = |info: &PortInfo| info.capability_mask & IS_SM != 0 || calls(info);
+        // Ports that another manager has set up name it, even where its own port has lost the capability bit.
+        let infos = fabric.lid_ports().filter_map(|port| manager.port_info(port));
+        let masters = infos.map(|info| info.master_sm_lid).filter(|lid| lid.is_unicast());
+        let named: BTreeSet<Lid> = callers.into_iter().chain(masters).collect();
+        let is_likely =
+            |info: &PortInfo| info.capability_mask & IS_SM != 0 || lids(info).any(|lid| named.contains(&lid));
         // A manager that answered last time is asked again: a standby that loses sight of its master would become
         // master itself.
         let answered = |port: PortId| self.ports.values().any(|&guid| guid == fabric.port_guid(port));
-        // Ports that another manager has set up name it, even where its own port has lost the capability bit.
-        let infos = fabric.lid_ports().filter_map(|port| manager.port_info(port));
-        let masters: BTreeSet<Lid> = infos.map(|info| info.master_sm_lid).filter(|lid| lid.is_unicast()).collect();
-        let is_named = |info: &PortInfo| lids(info).any(|lid| masters.contains(&lid));
-        let may_be_one = |info: &PortInfo| says_so(info) || is_named(info);
-        let is_sm = |&port: &PortId| manager.port_info(port).is_some_and(may_be_one) || answered(port);
+        let is_sm = |&port: &PortId| manager.port_info(port).is_some_and(is_likely) || answered(port);
         let present = |&port: &PortId| fabric.node(fabric.port(port).node).present;
         fabric.lid_ports().filter(|&port| port != own).filter(present).filter(is_sm).collect()
     }
@@ -103,7 +102,7 @@ impl PeerManagers {
         own: PortId,
         suspects: &[PortId],
     ) -> Result<(), SmError> {
-        let mut ports = self.managed(manager, fabric, own, |_| false);
+        let mut ports = self.managed(manager, fabric, own, BTreeSet::new());
         let others = suspects.iter().filter(|&&port| port != own && !ports.contains(&port));
         ports.extend(others.copied().collect::<Vec<_>>());
         let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);

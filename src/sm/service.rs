@@ -243,7 +243,7 @@ impl<T: Transport> Service<T> {
             Subnet::Down(manager, _) => manager.closed_ends(),
             Subnet::Up(upkeep) => upkeep.driver.subnet().manager().closed_ends(),
         };
-        let Some(left) = mailbox.left_by_one_that(is_owed) else { return Ok(()) };
+        let Some(left) = mailbox.left_behind_owing(is_owed) else { return Ok(()) };
         tracing::error!("{left}");
         Err(left)
     }

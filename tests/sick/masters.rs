@@ -158,6 +158,20 @@ fn two_masters_are_one_though_the_subnet_is_quiet() {
     assert!(again, "it reads what the other may have written: {:?} {:?}", terms(&first), first.failures());
 }
 
+/// Neither has met the other, and neither port says that a manager runs there.
+#[test]
+fn a_master_that_does_not_show_itself_is_found_by_the_ports_that_name_it() {
+    let mut first = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    assert!(first.until(S, |scene| scene.arrival().is_some()), "{:?}", first.failures());
+    first.pass(3 * S);
+    let own = first.port("host-1 HCA-1");
+    first.transport.with(|sim| sim.set_is_sm(own, false));
+    let mut second = first.beside("host-9 HCA-1", Setup::default());
+    let two = both(&mut first, &mut second, 20 * S, |_, other| other.role() == "master");
+    assert!(!two, "{:?}", roles(&first, &second));
+    assert_eq!(roles(&first, &second), ["master", "standby"]);
+}
+
 /// Whatever the manager tried meanwhile, and however long its switch was away.
 #[test]
 fn the_managers_own_switch_is_noticed_soon_after_it_comes_back() {

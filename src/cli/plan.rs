@@ -198,11 +198,12 @@ impl Arguments {
         Ok((before, captured))
     }
 
-    fn draw(&self, (before, captured): (Fabric, Captured), common: Common) -> Result<Outcome, Failure> {
-        let (after, plugged) = match &self.after {
+    /// The fabric after, and the cables that are plugged in once the change has been made.
+    fn after(&self, before: &Fabric, captured: &Captured, common: Common) -> Result<(Fabric, Vec<(PortId, PortId)>), Failure> {
+        Ok(match &self.after {
             Some(file) => {
-                let after = read_after(Capture { fabric: &before, known: &captured }, file, common)?;
-                let Recabling { union, plugged } = union_recabled(&before, &after).map_err(not_united)?;
+                let after = read_after(Capture { fabric: before, known: captured }, file, common)?;
+                let Recabling { union, plugged } = union_recabled(before, &after).map_err(not_united)?;
                 // What is to leave keeps its ports until the change has been made, so nothing can be cabled to them.
                 let pulled = |port: PortId| {
                     let own = union.fabric.port(port);
@@ -212,13 +213,17 @@ impl Arguments {
                 (after.without_links(&ports), plugged)
             }
             None => {
-                let Named { fabric, elements, plugged } = self.addition.with(&self.removal, &before)?;
+                let Named { fabric, elements, plugged } = self.addition.with(&self.removal, before)?;
                 let gone: Vec<Element> = elements.into_iter().map(|(_, own)| own).filter(|own| !own.comes()).collect();
                 let no_root = || unreachable!("no option here names a root");
                 let moves = Moves::of(&gone, &fabric, no_root).map_err(Failure::input)?;
                 (moves.leaving.taken_from(&fabric), plugged)
             }
-        };
+        })
+    }
+
+    fn draw(&self, (before, captured): (Fabric, Captured), common: Common) -> Result<Outcome, Failure> {
+        let (after, plugged) = self.after(&before, &captured, common)?;
         let sm = self.sm.as_ref().map(|name| find_node(&before, name)).transpose()?;
         let mut engines = self.from.engines(&before, self.engine.engines_or(ENGINES[0].name)?)?;
         if let Some(tables) = self.tables_after(&before, &after)? {

@@ -18,7 +18,7 @@
 use super::assemble::{
     EXPECTED_LID, ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, RATE_UNTOLD, stated_lid,
 };
-use super::diagnostic::{ReadError, SourceLine, Span, Spanned};
+use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
 use super::ledger::FaultLedger;
 use super::subnet_lst::speed;
 use crate::fabric::{LinkSpeed, LinkWidth, NodeKind};
@@ -28,6 +28,8 @@ use std::collections::hash_map::Entry;
 
 /// No adapter has more ports than this.
 const MOST_CA_PORTS: u8 = 4;
+/// What a line may be, as errors say it.
+const A_ROW: &str = "a switch's line (`\"NAME\", VENDOR, 0xGUID, LID N`), a line of column names, or a port's row";
 
 /// Whether a line begins a block.
 pub(super) fn is_header(line: &str) -> bool {
@@ -102,6 +104,30 @@ struct Reader<'a> {
     rows: Vec<Row<'a>>,
 }
 
+/// The values of a port's row, by the names of their columns.
+struct RowValues<'c, 'a> {
+    columns: &'c FxHashMap<String, usize>,
+    line: SourceLine<'a>,
+    values: Vec<&'a str>,
+}
+
+impl<'c, 'a> RowValues<'c, 'a> {
+    fn new(columns: &'c FxHashMap<String, usize>, line: SourceLine<'a>) -> RowValues<'c, 'a> {
+        // The description is last, and may hold colons.
+        RowValues { columns, line, values: line.text.splitn(columns.len().max(2), ':').collect() }
+    }
+
+    fn get(&self, source: SourceText<'a>, column: &str) -> Result<Spanned<&'a str>, ReadError> {
+        let value = self.columns.get(column).and_then(|&at| self.values.get(at)).map(|value| value.trim());
+        let value = value.ok_or_else(|| {
+            let problem = format!("no value in a column `{column}`");
+            let expected = format!("expected {A_ROW}, as ibdiagnet 2.1 and later write them");
+            source.error(self.line.span(), problem, expected)
+        })?;
+        Ok(self.line.part(value))
+    }
+}
+
 /// A port with a neighbour.
 struct Row<'a> {
     at: Span,
@@ -146,31 +172,21 @@ impl<'a> Reader<'a> {
 
     fn row(&mut self, ledger: &mut FaultLedger<'a>, line: SourceLine<'a>) -> Result<(), ReadError> {
         let source = ledger.source;
-        let row = "a switch's line (`\"NAME\", VENDOR, 0xGUID, LID N`), a line of column names, or a port's row";
         // It may have been the line that begins a block, so the rows below are not those of the block above. A name may
         // hold colons.
         if line.text.matches(':').count() < 3 {
             self.block = Block::Unreadable;
-            return Err(source.error(line.span(), "a line that is no port's row", format!("expected {row}")));
+            return Err(source.error(line.span(), "a line that is no port's row", format!("expected {A_ROW}")));
         }
         let node = match self.block {
             Block::Of(node) => node,
             Block::Unreadable => return Ok(()),
             Block::None => {
-                return Err(source.error(line.span(), "a row without a switch above it", format!("expected {row}")));
+                return Err(source.error(line.span(), "a row without a switch above it", format!("expected {A_ROW}")));
             }
         };
-        // The description is last, and may hold colons.
-        let values: Vec<&str> = line.text.splitn(self.columns.len().max(2), ':').collect();
-        let get = |column: &str| -> Result<Spanned<&'a str>, ReadError> {
-            let at = self.columns.get(column).copied();
-            let value = at.and_then(|at| values.get(at)).map(|value| value.trim());
-            let value = value.ok_or_else(|| {
-                let problem = format!("no value in a column `{column}`");
-                source.error(line.span(), problem, format!("expected {row}, as ibdiagnet 2.1 and later write them"))
-            })?;
-            Ok(line.part(value))
-        };
+        let values = RowValues::new(&self.columns, line);
+        let get = |column: &str| values.get(source, column);
         let wrong = |value: Spanned<&str>, expected: &str| {
             source.error(value.at, format!("unexpected `{}`", value.value), format!("expected {expected}"))
         };

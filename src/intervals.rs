@@ -37,7 +37,8 @@ impl Share {
             let (n, p, z2) = (of as f64, count as f64 / of as f64, NORMAL * NORMAL);
             let middle = (p + z2 / (2.0 * n)) / (1.0 + z2 / n);
             let half = NORMAL / (1.0 + z2 / n) * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
-            [(middle - half).max(0.0), (middle + half).min(1.0)]
+            // Exact at both ends, where rounding would leave some 1e-17.
+            [if count == 0 { 0.0 } else { middle - half }, if count == of { 1.0 } else { middle + half }]
         });
         Share { count: count as u64, of: of as u64, interval }
     }

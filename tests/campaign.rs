@@ -155,6 +155,23 @@ fn a_run_without_an_outage_counts_as_none() {
     );
 }
 
+/// Two names of one fabric give one run twice, and a load that the subnet does not take is said.
+#[test]
+fn a_run_under_two_names_counts_once_and_saturation_is_said() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/torus-4x4.ibnetdiscover");
+    let description = SMALL.replace("torus:3x3,1", "torus:4x4,2").replace("random-regular:8,3,1", file);
+    let description = description.replace("[root, cable]", "[root]").replace("loads: [0.1]", "loads: [0.9]");
+    let place = Place::with(&description);
+    let shown = place.run("into", &[]);
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    assert!(shown.contains("saturated before the loss: "), "{shown}");
+    let summed = place.run("into", &["--summary", "--json"]);
+    let told: serde_json::Value = serde_json::from_slice(&summed.stdout).expect("JSON");
+    let pooled = told["pooled"].as_array().expect("schemes").iter();
+    assert_eq!(pooled.map(|one| one["runs"].as_u64()).collect::<Vec<_>>(), [Some(2), Some(2)], "{told}");
+    assert!(shown.contains("4 runs had every event of another run, and count once here"), "{shown}");
+}
+
 #[test]
 fn a_faulty_description_is_refused_by_its_fault() {
     for (from, to, told) in [

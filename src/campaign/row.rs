@@ -1,7 +1,7 @@
 //! One run as a row: who it was, and what came of it.
 
 use super::RunKey;
-use crate::scenario::{Ending, SimulationReport};
+use crate::scenario::{Ending, MOST_HELD_BACK, SimulationReport};
 use serde::{Deserialize, Serialize};
 
 /// A run and its figures; times in nanoseconds. Fields without a value did not occur, or could not be measured.
@@ -75,6 +75,10 @@ pub struct RunRow {
     pub throughput_during: Option<f64>,
     /// From then on.
     pub throughput_after: Option<f64>,
+    /// How often, before the event, an application found its send queue full, as a share of that and of the packets
+    /// delivered.
+    #[serde(default)]
+    pub held_back_before: Option<f64>,
     /// Digest of every event, in hexadecimal.
     pub trace: String,
 }
@@ -135,6 +139,7 @@ impl RunRow {
             throughput_before: Some(through.before),
             throughput_during: Some(through.during),
             throughput_after: Some(through.after),
+            held_back_before: Some(report.held_back.before),
             trace: format!("{:016x}", report.trace_hash),
             ..RunRow::named(key)
         }
@@ -143,6 +148,11 @@ impl RunRow {
     /// The mean outage: 0 where no pair was out, unknown where none of those that were out was seen to be back.
     pub(super) fn outage_ns(&self) -> Option<u64> {
         self.outage_mean_ns.or((self.pairs_out == Some(0)).then_some(0))
+    }
+
+    /// Whether the subnet did not take the load before the loss.
+    pub(super) fn is_saturated(&self) -> bool {
+        self.held_back_before.is_some_and(|share| share > MOST_HELD_BACK)
     }
 
     /// Whether this is the row of a run.

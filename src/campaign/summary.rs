@@ -2,6 +2,7 @@
 
 use super::RunRow;
 use crate::intervals::{Estimate, Share};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 
 /// The runs of one scheme under otherwise equal settings.
@@ -23,6 +24,8 @@ pub struct SchemeSummary {
     pub refused: u64,
     /// Of those that began: deadlocked.
     pub deadlocked: Share,
+    /// Of those that began: saturated before the loss, so that figures show what queues hold.
+    pub saturated: Share,
     /// Of those that began: not proved beforehand.
     pub unproved: Share,
     /// Of those that began: packets lost to the change.
@@ -59,7 +62,8 @@ pub fn summaries(rows: &[RunRow]) -> Vec<SchemeSummary> {
 }
 
 /// All rows of each scheme together, in the order in which schemes first occur. Fabric, change and engine are `all` and
-/// the load 0 where they are several.
+/// the load 0 where they are several. Of runs with one trace, such as those of two names of one fabric, the first
+/// counts: they are one run, and more of them would narrow an interval without cause.
 pub fn pooled(rows: &[RunRow]) -> Vec<SchemeSummary> {
     let mut ordered: Vec<&RunRow> = rows.iter().collect();
     ordered.sort_by_key(|row| row.run);
@@ -70,7 +74,11 @@ pub fn pooled(rows: &[RunRow]) -> Vec<SchemeSummary> {
         }
     }
     let of = |scheme: &str| {
+        let mut traces = FxHashSet::default();
         let group: Vec<&RunRow> = ordered.iter().copied().filter(|row| row.scheme == scheme).collect();
+        let counted = group.iter().copied();
+        let counted: Vec<&RunRow> =
+            counted.filter(|row| row.trace.is_empty() || traces.insert(row.trace.as_str())).collect();
         let same = |one: fn(&RunRow) -> &str| match group.iter().all(|row| one(row) == one(group[0])) {
             true => one(group[0]).to_string(),
             false => "all".to_string(),
@@ -81,7 +89,7 @@ pub fn pooled(rows: &[RunRow]) -> Vec<SchemeSummary> {
             change: same(|row| &row.change),
             engine: same(|row| &row.engine),
             load: if one_load { group[0].load } else { 0.0 },
-            ..summary(&group)
+            ..summary(&counted)
         }
     };
     schemes.into_iter().map(of).collect()
@@ -104,6 +112,7 @@ fn summary(group: &[&RunRow]) -> SchemeSummary {
         runs: group.len() as u64,
         refused: (group.len() - began.len()) as u64,
         deadlocked: share(&|row| row.outcome == "deadlocked"),
+        saturated: share(&RunRow::is_saturated),
         unproved: share(&|row| row.proof != "proved"),
         lossy: share(&|row| row.lost_to_change.is_some_and(|lost| lost > 0)),
         lost_to_change: estimate(&|row| row.lost_to_change),

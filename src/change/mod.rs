@@ -161,6 +161,11 @@ enum Size {
 /// How a note names what [`Groundwork::in_one_wave`] tries.
 const ONE_WAVE: &str = "the full re-route in one wave";
 
+/// Whether a change keeps the entries in force wherever they still lead somewhere, so that R′ is not what it installs.
+pub fn is_repair(plan: &Plan) -> bool {
+    plan.scheme() == Scheme::Ordered && !plan.draft().notes.iter().any(|note| note.contains(REPAIR))
+}
+
 /// How a note names what [`Groundwork::in_one_wave`] passes over.
 const REPAIR: &str = "repairing what is lost and no more";
 

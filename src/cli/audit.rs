@@ -54,11 +54,11 @@ pub(super) struct Arguments {
     /// input.
     fabric: PathBuf,
     /// Forwarding tables as OpenSM's opensm.fdbs.
-    #[arg(long, value_name = "FILE", conflicts_with = "lfts")]
+    #[arg(long, value_name = "FILE", alias = "from-fdbs", conflicts_with = "lfts")]
     fdbs: Option<PathBuf>,
     /// Forwarding tables as OpenSM's opensm-lfts.dump, or from dump_fts, dump_lfts.sh or ibroute; a folder of such
     /// files, or the option several times, where each switch has its own.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", alias = "from-lfts")]
     lfts: Vec<PathBuf>,
     /// SL-to-VL tables as OpenSM's opensm-sl2vl.dump, or as ibdmchk takes them with -d.
     #[arg(long, value_name = "FILE")]

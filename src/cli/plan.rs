@@ -199,7 +199,12 @@ impl Arguments {
     }
 
     /// The fabric after, and the cables that are plugged in once the change has been made.
-    fn after(&self, before: &Fabric, captured: &Captured, common: Common) -> Result<(Fabric, Vec<(PortId, PortId)>), Failure> {
+    fn after(
+        &self,
+        before: &Fabric,
+        captured: &Captured,
+        common: Common,
+    ) -> Result<(Fabric, Vec<(PortId, PortId)>), Failure> {
         Ok(match &self.after {
             Some(file) => {
                 let after = read_after(Capture { fabric: before, known: captured }, file, common)?;

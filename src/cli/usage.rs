@@ -44,6 +44,10 @@ fn retold(error: &clap::Error, text: &str) -> Option<String> {
             let (_, own) = COUNTERPARTS.iter().find(|(names, _)| names.contains(&name))?;
             Some(with_tip(text, own))
         }
+        ErrorKind::UnknownArgument => {
+            let own = elsewhere(context(error, ContextKind::InvalidArg)?, text)?;
+            Some(with_tip(text, &own))
+        }
         ErrorKind::MissingRequiredArgument => {
             let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return None };
             let [change] = &missing[..] else { return None };
@@ -56,6 +60,19 @@ fn retold(error: &clap::Error, text: &str) -> Option<String> {
                      (--help has all){steady}, or a second capture\n\n{tail}"
                 )
             })
+        }
+        _ => None,
+    }
+}
+
+/// What another command calls this option, or where an option for a change is.
+fn elsewhere(option: &str, text: &str) -> Option<String> {
+    match option {
+        "--fdbs" | "--lfts" => Some(format!("--from-{} FILE names tables that run already", &option[2..])),
+        _ if ["--remove-", "--add-", "--move-"].iter().any(|change| option.starts_with(change))
+            && text.contains("reconfig what-if") =>
+        {
+            Some(format!("`reconfig what-if` tries every switch and cable; `plan` and `simulate` take {option}"))
         }
         _ => None,
     }
@@ -81,7 +98,11 @@ fn number_of(option: &str) -> &'static str {
 /// A message with this tip in place of the parser's own.
 fn with_tip(text: &str, tip: &str) -> String {
     let (said, tail) = text.rsplit_once("\n\n").unwrap_or((text, ""));
-    let said = said.lines().filter(|line| !line.contains("a similar")).collect::<Vec<_>>().join("\n");
+    let said = said
+        .lines()
+        .filter(|line| !line.contains("a similar") && !line.contains("as a value, use"))
+        .collect::<Vec<_>>()
+        .join("\n");
     format!("{}\n\n  tip: {tip}\n\n{tail}", said.trim_end())
 }
 

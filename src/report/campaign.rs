@@ -15,10 +15,16 @@ pub fn campaign(runs: usize, rows: usize, summaries: &[SchemeSummary], pooled: &
         let SchemeSummary { fabric, change, engine, load, .. } = &group[0];
         line(&mut text, format_args!("{fabric}, loss of a {change}, engine {engine}, load {load}"));
         schemes(&mut text, group);
+        saturated(&mut text, group);
     }
     if groups().count() > 1 {
         line(&mut text, format_args!("all of these together"));
         schemes(&mut text, pooled);
+        let [all, once] = [summaries, pooled].map(|of| of.iter().map(|one| one.runs).sum::<u64>());
+        if once < all {
+            let twice = counted(all - once, "run");
+            line(&mut text, format_args!("{twice} had every event of another run, and count once here"));
+        }
     }
     let all = counted(runs as u64, "run");
     match runs - rows.min(runs) {
@@ -29,6 +35,22 @@ pub fn campaign(runs: usize, rows: usize, summaries: &[SchemeSummary], pooled: &
         missing => line(&mut text, format_args!("{} of {all} are still to be carried out", count(missing as u64))),
     }
     text
+}
+
+/// That some of these runs could not carry their load before anything was lost.
+fn saturated(text: &mut String, group: &[SchemeSummary]) {
+    let [saturated, began] = group.iter().fold([0, 0], |[a, b], one| [a + one.saturated.count, b + one.saturated.of]);
+    if saturated > 0 {
+        line(
+            text,
+            format_args!(
+                "saturated before the loss: {} of {}; their figures show what queues hold more than what a change costs \
+                 (columns throughput_before and held_back_before of runs.csv)",
+                count(saturated),
+                counted(began, "run")
+            ),
+        );
+    }
 }
 
 fn schemes(text: &mut String, group: &[SchemeSummary]) {

@@ -5,14 +5,15 @@ use super::quantity::{count, counted, duration, engine_pair, latency, percent, s
 use super::run;
 use super::screen::line;
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use reconfig::scenario::{Ending, OutageReport, SimulationReport, TrafficReport, USUAL_LOAD};
+use reconfig::scenario::{Ending, OutageReport, SimulationReport, SubnetChange, TrafficReport, USUAL_LOAD};
 
 /// A row: its name, and its value in each report.
 pub(super) type Row = (&'static str, fn(&SimulationReport) -> String);
 
-pub(super) const ROWS: [Row; 24] = [
+pub(super) const ROWS: [Row; 25] = [
     ("outcome", |r| format!("{:?}", r.outcome).to_lowercase()),
     ("proof", |r| r.proof.status.to_string()),
+    ("routing after", routing_after),
     ("change took", |r| r.change_ns().map_or("–".into(), duration)),
     ("SMPs", |r| count(r.smps().total)),
     ("longest gap in delivery", |r| duration(r.longest_gap_ns)),
@@ -70,8 +71,26 @@ pub(super) fn at_load(report: &SimulationReport) -> String {
 }
 
 /// Which columns must not be compared as they stand.
-pub(super) const OWN_TIMES: &str =
-    "during is from the event until each scheme's own change is complete, and delivered is in its own run";
+pub(super) const OWN_TIMES: &str = "during is from the event until each scheme's own change is complete, and delivered is in its own run; latency is \
+     that of packets that arrived, which while pairs are out are the near ones";
+
+/// What a scheme leads to that repairs.
+const REPAIRED: &str = "repaired: entries that still lead somewhere stay, and the others spread over the ways that are \
+                        left; what comes after is the merit of that routing, and not of the scheme";
+
+/// Whether what runs after the change is not what the engine makes.
+fn repairs(report: &SimulationReport) -> bool {
+    report.only_change().is_some_and(|change| change.repairs)
+}
+
+/// What runs after the change.
+fn routing_after(report: &SimulationReport) -> String {
+    match report.only_change() {
+        Some(change) if change.repairs => "repaired".to_string(),
+        Some(SubnetChange { root_after: Some(root), .. }) => format!("root {root}"),
+        _ => report.engine_after.clone().unwrap_or_else(|| report.engine.clone()),
+    }
+}
 
 /// Which scheme loses least, and what the others lose; none where there is nothing to compare.
 pub(super) fn ranking(reports: &[SimulationReport]) -> Option<String> {
@@ -134,6 +153,9 @@ pub fn comparison(reports: &[SimulationReport]) -> String {
     }
     table.to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
     line(&mut text, format_args!("\n{OWN_TIMES}"));
+    if reports.iter().any(repairs) {
+        line(&mut text, format_args!("{REPAIRED}"));
+    }
     // The element is the same for every scheme, and so is who is cut off.
     if let Some(report) = reports.first().filter(|report| !report.cut_off().is_empty()) {
         text.push('\n');

@@ -56,7 +56,9 @@ fn pattern(traffic: TrafficReport) -> Option<String> {
         TrafficReport::HotSpot { destination, share } => {
             format!("{} to the end port of rank {destination}, the rest uniform", percent(share))
         }
-        TrafficReport::Trace { packets } => format!("a trace of {}", counted(packets as u64, "packet")),
+        TrafficReport::Trace { packets } => {
+            format!("a trace of {}, timed from the start of the warm-up", counted(packets as u64, "packet"))
+        }
     })
 }
 

@@ -2,10 +2,10 @@
 
 use super::cut_off;
 use super::devices::devices;
-use super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
+use super::quantity::{count, counted, duration, engine_pair, repaired, root_pair, size_of};
 use super::screen::{line, number, show, some, table};
 use comfy_table::Cell;
-use reconfig::change::{ChangeError, Departure, Drawn};
+use reconfig::change::{ChangeError, Departure, Drawn, is_repair};
 use reconfig::check::Finding;
 use reconfig::check::certificate::{CertificateFault, Checked};
 use reconfig::fabric::{Fabric, NodeId, PortId};
@@ -199,6 +199,8 @@ pub struct PlanReport {
     pub root_before: Option<String>,
     /// Root of R′.
     pub root_after: Option<String>,
+    /// Whether entries in force are kept wherever they still lead somewhere: then R′ is not what runs afterwards.
+    pub repairs: bool,
     /// The plan, where one was drawn up.
     pub plan: Option<PlanFacts>,
     pub proof: Option<ProofStatistics>,
@@ -252,6 +254,7 @@ impl PlanReport {
             engine_after: None,
             root_before: None,
             root_after: None,
+            repairs: false,
             plan: None,
             proof: None,
             refusal: None,
@@ -278,6 +281,7 @@ impl PlanReport {
             engine_after: Some(drawn.prepared.routed_by.engine).filter(|&after| after != engine),
             root_before: name(drawn.root_before),
             root_after: name(drawn.prepared.routed_by.root),
+            repairs: is_repair(vetted.plan()),
             plan: Some(PlanFacts::of(vetted.plan(), rate).with_departures(vetted.plan(), leaves)),
             proof: vetted.proof().cloned(),
             refusal: vetted.refusal().map(|refusal| Refused::of(vetted.plan(), refusal)),
@@ -464,7 +468,7 @@ fn one_plan(report: &PlanReport) -> String {
     let cut_off: Vec<_> = report.cut_off.iter().collect();
     cut_off::cut_off(&mut text, &cut_off);
     let engine = engine_pair(report.engine, report.engine_after);
-    let roots = root_pair(report.root_before.as_deref(), report.root_after.as_deref());
+    let roots = root_pair(report.root_before.as_deref(), report.root_after.as_deref()) + repaired(report.repairs);
     line(&mut text, format_args!("routing  {engine}{roots}; SM at {}", facts.sm));
     if let Some(own) = &report.devices {
         devices(&mut text, own);
@@ -476,7 +480,8 @@ fn one_plan(report: &PlanReport) -> String {
     let written = match (&report.file, &report.certificate) {
         (Some(file), Some(certificate)) => format!("written to {file}, its certificate to {certificate}"),
         (Some(file), None) => format!("written to {file}"),
-        (None, _) => "nothing was written".to_string(),
+        (None, _) if report.refusal.is_some() || report.strands().is_some() => "no plan is written".to_string(),
+        (None, _) => "no plan is written without -o FILE".to_string(),
     };
     let strands = report.strands();
     if let Some(first) = strands {
@@ -493,8 +498,8 @@ fn one_plan(report: &PlanReport) -> String {
 
 fn without_plan(report: &PlanReport) -> String {
     match (&report.refusal, &report.unplanned) {
-        (Some(refusal), _) => format!("{}\n\nNO, refused: nothing was written\n", refusal.text),
-        (None, Some(why)) => format!("{why}\n\nNO, it cannot be planned: nothing was written\n"),
+        (Some(refusal), _) => format!("{}\n\nNO, refused: no plan is written\n", refusal.text),
+        (None, Some(why)) => format!("{why}\n\nNO, it cannot be planned: no plan is written\n"),
         (None, None) => {
             let notes: String = report.notes.iter().map(|note| format!("note: {note}\n")).collect();
             format!("nothing to change: both captures have the same nodes and cables\n{notes}")

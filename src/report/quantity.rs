@@ -82,6 +82,11 @@ pub(super) fn root_pair(before: Option<&str>, after: Option<&str>) -> String {
     }
 }
 
+/// That what runs after a change is not what an engine makes.
+pub(super) fn repaired(repairs: bool) -> &'static str {
+    if repairs { ", repaired" } else { "" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! What reports of simulated runs share: phases, fates of packets, how a run ended.
 
 use super::compare;
-use super::quantity::{count, counted, duration, latency, root_pair};
+use super::quantity::{count, counted, duration, latency, repaired, root_pair};
 use super::screen::{line, number, show, table};
 use comfy_table::Cell;
 use reconfig::scenario::{Ending, Latency, Periods, PhaseReport, SimulationReport, SubnetChange};
@@ -14,7 +14,7 @@ pub(super) fn scheme(report: &SimulationReport) -> String {
 
 /// The roots before and after a change, if the routing has any.
 pub(super) fn roots(change: &SubnetChange) -> String {
-    root_pair(change.root_before.as_deref(), change.root_after.as_deref())
+    root_pair(change.root_before.as_deref(), change.root_after.as_deref()) + repaired(change.repairs)
 }
 
 /// The phases of a change, with their times and datagrams; nothing where none was passed.

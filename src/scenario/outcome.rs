@@ -127,6 +127,9 @@ pub struct SimulationReport {
     pub latency_ns: Periods<Latency>,
     /// Bytes delivered, as a fraction of what all end ports could receive.
     pub throughput: Periods<f64>,
+    /// How often an application found its send queue full, as a share of that and of the packets delivered: what the
+    /// subnet did not take of the load.
+    pub held_back: Periods<f64>,
     /// Packets that arrived after a later one of their flow, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Periods<OrderCounts>>,
@@ -391,6 +394,8 @@ pub struct SubnetChange {
     pub root_before: Option<String>,
     /// Root of R′.
     pub root_after: Option<String>,
+    /// Whether entries in force are kept wherever they still lead somewhere: then R′ is not what runs afterwards.
+    pub repairs: bool,
     /// End ports that the change cuts off.
     pub stranded: Vec<String>,
     /// The same, with the GUIDs of their nodes.
@@ -662,6 +667,9 @@ pub struct StuckReport {
     /// When it was sent.
     pub born_ns: u64,
 }
+
+/// The share of packets that may find a send queue full before anything happens, without remark.
+pub const MOST_HELD_BACK: f64 = 0.05;
 
 impl SimulationReport {
     /// Whether the run is a success: completed, nothing lost to the change, and several subnets proved as a whole.

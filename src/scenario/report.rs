@@ -11,14 +11,14 @@ use super::measures::{AFTER, BEFORE, DURING, latency, link_loads, loads_between,
 use super::outages::{hosts, outages};
 use super::outcome::{
     BetweenSettings, ConnectionReport, DeviceReport, DisorderCause, Ending, FabricSize, Foresight, LinkLoads,
-    OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort, SCHEMA, Settings, SimulationReport, SmpReport,
-    SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof,
+    MOST_HELD_BACK, OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort, SCHEMA, Settings,
+    SimulationReport, SmpReport, SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof,
 };
 use super::series::series;
 use super::setup::Setup;
 use super::standby::TakeoverReport;
 use super::subnet_setup::SubnetSetup;
-use crate::change::{Prepared, absent_rows, served};
+use crate::change::{Prepared, absent_rows, is_repair, served};
 use crate::driver;
 use crate::fabric::subnets::Joined;
 use crate::fabric::{Fabric, NodeKind, PortId};
@@ -26,7 +26,7 @@ use crate::ids::SubnetId;
 use crate::lid::{self, MovedLids, describe_moved};
 use crate::plan::{Draft, LanePartition, Policy, Scheme};
 use crate::routing::{Connectivity, Imported};
-use crate::sim::{ArrivalProcess, ConnectionSetup, Dispersal, OvertakenPacket, Sim, SimConfig, StuckPacket};
+use crate::sim::{ArrivalProcess, ConnectionSetup, Dispersal, OvertakenPacket, Sim, SimConfig, StuckPacket, Traffic};
 use crate::subnet::SmpCounts;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{self, Witness};
@@ -70,6 +70,19 @@ fn absent(setup: &SubnetSetup) -> Option<String> {
     imported.then(|| absent_rows(&setup.before, &setup.tables.lfts)).flatten().map(|absent| absent.to_string())
 }
 
+/// Says that the tables in force are not those of the subnet, where a capture shows that there are some.
+fn assumed(setup: &Setup<'_>) -> Option<String> {
+    let [only] = &setup.each[..] else { return None };
+    let captured = setup.scenario.subnets.fabric(SubnetId(0));
+    let has_tables = captured.end_ports().any(|port| captured.port(port).lid.is_some());
+    (has_tables && only.function.engine() != Imported::NAME).then(|| {
+        format!(
+            "the tables in force are taken to be those of engine {}; --from-lfts or --from-fdbs reads the subnet's own",
+            only.function.engine()
+        )
+    })
+}
+
 impl Ran<'_> {
     /// The change that did not complete, if one did not.
     fn worst(&self) -> Option<&DrivenChange> {
@@ -107,9 +120,12 @@ impl Ran<'_> {
                 .flat_map(|draft| draft.notes.iter().cloned())
                 .chain(changes.iter().flat_map(came_first))
                 .chain(setup.scenario.notes.iter().cloned())
+                .chain(assumed(setup))
                 .chain(absent(&setup.each[0]))
                 .chain(renumbering)
-                .chain(lowered(setup, sim)),
+                .chain(lowered(setup, sim))
+                .chain(saturated(setup, sim))
+                .chain(cut_trace(sim)),
         )
     }
 }
@@ -168,6 +184,7 @@ pub(super) fn report_on(ran: &Ran<'_>) -> SimulationReport {
         smps_dropped: sim.smps_dropped(),
         latency_ns: periods(sim, |index| latency(&sim.periods()[index])),
         throughput: periods(sim, |index| throughput(sim, index, capacity(setup, sim, made, index))),
+        held_back: periods(sim, |index| sim.held_back(index)),
         order: scenario.sim.count_order.then(|| periods(sim, |index| sim.periods()[index].order)),
         overtaken: sim.first_overtaken().map(|packet| overtaken(setup, scheme, packet)),
         links: links(setup, sim, made),
@@ -220,6 +237,38 @@ fn lowered(setup: &Setup<'_>, sim: &Sim) -> Option<String> {
              run short; --load sets another",
             waits_ns as f64 / 1e9,
             sim.load()
+        )
+    })
+}
+
+/// Says that the subnet did not take the load before anything happened. What a change costs is then hard to tell from
+/// what queues hold.
+fn saturated(setup: &Setup<'_>, sim: &Sim) -> Option<String> {
+    let held_back = sim.held_back(BEFORE);
+    (held_back > MOST_HELD_BACK).then(|| {
+        let delivered = 100.0 * throughput(sim, BEFORE, capacity(setup, sim, false, BEFORE));
+        let (what, offered) = match setup.scenario.sim.traffic {
+            Traffic::Trace(_) => ("packets of the trace were not sent: send queues were full", String::new()),
+            _ => {
+                ("the subnet is saturated: send queues were full", format!(" at a load of {:.1} %", 100.0 * sim.load()))
+            }
+        };
+        format!(
+            "{what} for {:.0} % of the packets before anything happened, and {delivered:.1} % was delivered{offered}; \
+             so figures show what queues hold more than what a change costs (a lower --load, another --engine, or a \
+             longer --send-queue for long messages)",
+            100.0 * held_back
+        )
+    })
+}
+
+/// Says that a trace goes on when the run has ended.
+fn cut_trace(sim: &Sim) -> Option<String> {
+    let left = sim.trace_left();
+    (left > 0).then(|| {
+        format!(
+            "packets of the trace that were due after the sources stopped, and were not sent: {left} (--warm-up, \
+             --before and --after say how long they send)"
         )
     })
 }
@@ -340,6 +389,7 @@ fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, pre
         what: own.moves.named(&own.whole).to_string(),
         root_before: own.function.root().map(node),
         root_after: root.map(node),
+        repairs: is_repair(run.map_or(&prepared.plan, |run| &run.plan).plan()),
         stranded: stranded.iter().map(|&port| own.whole.describe_port(port)).collect(),
         cut_off: CutOffPort::named(&own.whole, &stranded, |_| false),
         sweep: run.and_then(|run| run.sweep.as_ref()).map(|sweep| phase(sweep.name, sweep)),

@@ -6,6 +6,7 @@ use super::monitor::Monitor;
 use crate::ids::ReservedLevel;
 use crate::wire::AttributeId;
 use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
 
 /// When a switch chooses output port and lane for a packet (docs/GLOSSARY.md, *latch*).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -266,6 +267,9 @@ const LONGEST_HOP_NS: u64 = 100_000_000;
 /// The fewest bytes of a packet.
 const SHORTEST_PACKET: u16 = 64;
 
+/// The bytes that a packet may have, headers included.
+pub const PACKET_LENGTHS: RangeInclusive<u16> = SHORTEST_PACKET..=4200;
+
 // Settings that are off by default are left out of what is written, so that what was written before stays as it is.
 
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -376,14 +380,21 @@ impl SimConfig {
         if !unit(self.load) {
             return refuse("load", self.load.to_string(), "0 to 1, a fraction of the end port's data rate");
         }
-        if !(64..=4200).contains(&self.packet_bytes) {
-            return refuse("packet length", self.packet_bytes.to_string(), "64 to 4200 bytes, headers included");
+        let traced = match &self.traffic {
+            Traffic::Trace(entries) => &entries[..],
+            _ => &[],
+        };
+        let lengths = || std::iter::once(self.packet_bytes).chain(traced.iter().map(|entry| entry.3));
+        if let Some(other) = lengths().find(|bytes| !PACKET_LENGTHS.contains(bytes)) {
+            return refuse("packet length", other.to_string(), "64 to 4200 bytes, headers included");
         }
         if u64::from(self.link_delay_ns) + u64::from(self.routing_delay_ns) > LONGEST_HOP_NS {
             let value = format!("{} and {} ns", self.link_delay_ns, self.routing_delay_ns);
             return refuse("flight time and routing delay", value, "0.1 s at most, both together");
         }
-        if u32::from(self.buffer_credits) * 64 < u32::from(self.packet_bytes) {
+        // A packet that no buffer has room for would keep its queue for ever.
+        let room = u32::from(self.buffer_credits) * 64;
+        if lengths().any(|bytes| u32::from(bytes) > room) {
             return refuse("input buffer", format!("{} credits", self.buffer_credits), "room for one packet at least");
         }
         if self.send_queue == 0 || self.vl_weight == 0 {

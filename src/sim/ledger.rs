@@ -88,6 +88,8 @@ pub struct Period {
     pub(super) last_delivery: Ticks,
     /// By port: bytes of data sent before the period; empty for the first.
     pub(super) sent_before: Vec<u64>,
+    /// How often an application had to wait for room in its send queue, before the period.
+    pub(super) throttled_before: u64,
 }
 
 impl Period {
@@ -103,6 +105,7 @@ impl Period {
             order: OrderCounts::default(),
             last_delivery: start,
             sent_before,
+            throttled_before: 0,
         }
     }
 
@@ -223,9 +226,9 @@ impl Ledger {
         }
     }
 
-    pub(super) fn begin_period(&mut self, now: Ticks, sent_before: Vec<u64>) {
+    pub(super) fn begin_period(&mut self, now: Ticks, sent_before: Vec<u64>, throttled_before: u64) {
         self.periods.last_mut().expect("a run is always in a period").close(now);
-        self.periods.push(Period::new(now, sent_before));
+        self.periods.push(Period { throttled_before, ..Period::new(now, sent_before) });
     }
 
     /// How long a period lasted, or has lasted so far, in ticks.

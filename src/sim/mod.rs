@@ -65,7 +65,9 @@ mod trap;
 pub mod wheel;
 
 pub(crate) use config::is_default;
-pub use config::{ArmedPort, ArrivalProcess, AttributeTime, Latch, MessageShare, SimConfig, SimError, Traffic};
+pub use config::{
+    ArmedPort, ArrivalProcess, AttributeTime, Latch, MessageShare, PACKET_LENGTHS, SimConfig, SimError, Traffic,
+};
 pub use connect::{ConnectionSetup, MOST_RETRIES};
 pub use deadlock::StuckPacket;
 pub use device::{SickAttribute, Sickness};
@@ -376,7 +378,8 @@ impl Sim {
     /// Ends the present period of measurement and begins the next.
     pub fn begin_period(&mut self) {
         self.assert_conserved();
-        self.ledger.begin_period(self.clock.now(), self.plane.ports.iter().map(|port| port.bytes_sent).collect());
+        let sent_before = self.plane.ports.iter().map(|port| port.bytes_sent).collect();
+        self.ledger.begin_period(self.clock.now(), sent_before, self.sources.throttled);
         self.relays.iter_mut().for_each(|relays| relays.begin_period(self.clock.now()));
     }
 
@@ -418,6 +421,23 @@ impl Sim {
     /// How often an application had to wait for room in its send queue.
     pub fn throttled(&self) -> u64 {
         self.sources.throttled
+    }
+
+    /// How often in a period an application found its send queue full, as a share of that and of the packets
+    /// delivered. Packets of a trace that find it full are not sent.
+    pub fn held_back(&self, period: usize) -> f64 {
+        let periods = &self.ledger.periods;
+        let end = periods.get(period + 1).map_or(self.sources.throttled, |next| next.throttled_before);
+        let times = end - periods[period].throttled_before;
+        times as f64 / (times + periods[period].delivered).max(1) as f64
+    }
+
+    /// Packets of a trace that are due later.
+    pub fn trace_left(&self) -> usize {
+        match &self.config.traffic {
+            Traffic::Trace(entries) => entries.len() - self.sources.trace_next,
+            _ => 0,
+        }
     }
 
     /// Packets of a script that their source could not send.

@@ -147,7 +147,7 @@ impl Sim {
     fn inject_from_trace(&mut self) {
         let next = self.sources.trace_next;
         let Traffic::Trace(entries) = &self.config.traffic else { return };
-        let Some(&(_, source, destination, bytes)) = entries.get(next) else { return };
+        let Some(&(_, source, destination, bytes)) = entries.get(next).filter(|_| self.sources.sending) else { return };
         let following = entries.get(next + 1).map(|entry| entry.0 * TICKS_PER_NS);
         self.sources.trace_next = next + 1;
         // Traffic names hosts by their rank among hosts.
@@ -155,8 +155,7 @@ impl Sim {
             Some(relays) => relays.host(rank),
             None => Some(EndPortRank(rank)),
         };
-        if self.sources.sending
-            && let (Some(source), Some(destination)) = (host(source), host(destination))
+        if let (Some(source), Some(destination)) = (host(source), host(destination))
             && self.sources.has_path(source, destination)
             && !self.is_full(source)
         {

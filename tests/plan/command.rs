@@ -144,7 +144,7 @@ fn the_screen_and_the_object_say_the_same() {
         "leaves   spine-1",
         "root spine-1 → spine-2",
         "5 waves",
-        "nothing was written",
+        "yes, proved: no plan is written without -o FILE",
     ];
     screen.says(0, &parts);
     let object = desk.plan(&["--json", "-o", "change.plan"]).json();
@@ -246,7 +246,7 @@ fn a_plan_that_cannot_be_proved_is_refused_with_its_cycle_and_not_written() {
     let desk = Desk::losing_the_root("random-regular-16-4");
     desk.write("change.plan", "what was there");
     let refused = desk.plan(&["--scheme", "in-place", "-o", "change.plan"]);
-    refused.says(1, &["refused: wave rewrite:", "switch \"", "NO, refused: nothing was written"]);
+    refused.says(1, &["refused: wave rewrite:", "switch \"", "NO, refused: no plan is written"]);
     assert_eq!(desk.text("change.plan"), "what was there");
     let object = desk.plan(&["--scheme", "in-place", "--json"]).json();
     assert_eq!((&object["outcome"], &object["proof"]), (&"refused".into(), &Value::Null));
@@ -367,7 +367,7 @@ fn a_planned_change_that_strands_hosts_is_a_no_unless_it_is_meant() {
     let (leaf, host) = (named(&fabric, "leaf-2"), named(&fabric, "host-5 HCA-1"));
     let desk = Desk::with(&fabric, &fabric.without_nodes(&[leaf]));
     let asked = ["plan", "before", "after", "-o", "change.plan"];
-    let no = ["NO: 4 end ports would be cut off, host-5 HCA-1[1] (0x", "NO, though proved: nothing was written"];
+    let no = ["NO: 4 end ports would be cut off, host-5 HCA-1[1] (0x", "NO, though proved: no plan is written"];
     desk.run(&asked).says(1, &no);
     assert!(!desk.path("change.plan").exists());
     let object = desk.run(&["plan", "before", "after", "--json"]).json();

@@ -257,6 +257,8 @@ fn traces_and_fabrics_that_cannot_be_read_name_the_place() {
         ("# only a remark\n", "holds no packet"),
         ("100 0 1 512\n200 0 1\n", ":2: expected four fields: time in ns"),
         ("100 0 one 512\n", ":1: expected whole numbers"),
+        ("100 0 1 512\n200 0 1 9000\n", ":2: a packet has 64 to 4200 bytes, headers included, not 9000"),
+        ("100 3 3 512\n", ":1: a packet to its own sender"),
         ("200 0 1 512\n100 0 1 512\n", ":2: this packet is earlier than the one before"),
         ("100 0 1 512\n200 99 1 512\n", ":2: there is no rank 99: 16 end ports send, of ranks 0 to 15"),
     ];
@@ -356,6 +358,28 @@ fn a_trace_sends_what_it_says() {
         let told = format!("{option}: a trace gives time and length of each packet");
         assert!(output.status.code() == Some(2) && text(&output.stderr).contains(&told), "{}", text(&output.stderr));
     }
+}
+
+#[test]
+fn a_subnet_that_does_not_take_its_load_is_said_to_be_saturated() {
+    let noted = |arguments: &[&str]| {
+        let output = simulate(&[&["--steady", "--json"], arguments, &QUICK[2..], &[FABRIC]].concat());
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let notes = report["notes"].as_array().expect("notes").iter().map(|note| note.as_str().expect("text"));
+        (report["held_back"]["before"].as_f64().expect("a share"), notes.collect::<Vec<_>>().join("\n"))
+    };
+    let (share, notes) = noted(&["--load", "0.9"]);
+    assert!(share > 0.3 && notes.contains("the subnet is saturated: send queues were full for"), "{share}: {notes}");
+    let (share, notes) = noted(&["--load", "0.1"]);
+    assert!(share == 0.0 && !notes.contains("saturated"), "{share}: {notes}");
+    // Not the subnet's own tables, and the capture shows that it has some.
+    assert!(notes.contains("the tables in force are taken to be those of engine up-down"), "{notes}");
+    // What a trace has after the end is not sent.
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("trace");
+    std::fs::write(&file, "100 0 5 512\n900000000 1 5 256\n").expect("can be written");
+    let (_, notes) = noted(&["--traffic", &format!("trace:{}", file.display())]);
+    assert!(notes.contains("due after the sources stopped, and were not sent: 1"), "{notes}");
 }
 
 #[test]

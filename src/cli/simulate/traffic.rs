@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use reconfig::fabric::subnets::{SubnetPort, Subnets};
 use reconfig::ids::Sl;
-use reconfig::sim::{ArrivalProcess, Dispersal, MessageShare, Monitor, PathChoice, Spray, Traffic};
+use reconfig::sim::{ArrivalProcess, Dispersal, MessageShare, Monitor, PACKET_LENGTHS, PathChoice, Spray, Traffic};
 
 /// The permutation that the old routing serves worst: only the run can compute it.
 pub(super) const WORST: &str = "worst";
@@ -25,7 +25,8 @@ pub(super) struct TrafficArguments {
     /// (complement, reverse, shuffle or transpose of their bits, tornado: nearly half of the way round, neighbour),
     /// permutation:FILE (lines of a destination rank, or of a source and a destination rank; end ports without a line
     /// are silent), worst (the permutation that the old routing serves worst; for one fabric only), hot-spot:RANK,SHARE
-    /// or trace:FILE (lines of time in ns, source rank, destination rank, bytes). FILE `-` is standard input.
+    /// or trace:FILE (lines of time in ns from the start of the warm-up, source rank, destination rank, bytes). FILE
+    /// `-` is standard input.
     #[arg(long, default_value = "uniform")]
     pub(super) traffic: String,
     #[command(flatten)]
@@ -250,6 +251,13 @@ fn trace(file: &str, ends: usize) -> Result<Traffic, Failure> {
         if let Some(rank) = [source, destination].into_iter().find(|&rank| rank as usize >= ends) {
             let last = ends.saturating_sub(1);
             return Err(refuse(&format!("there is no rank {rank}: {ends} end ports send, of ranks 0 to {last}")));
+        }
+        if !PACKET_LENGTHS.contains(&bytes) {
+            let (least, most) = (PACKET_LENGTHS.start(), PACKET_LENGTHS.end());
+            return Err(refuse(&format!("a packet has {least} to {most} bytes, headers included, not {bytes}")));
+        }
+        if source == destination {
+            return Err(refuse("a packet to its own sender: no link carries it"));
         }
         if entries.last().is_some_and(|last| last.0 > time) {
             return Err(refuse("this packet is earlier than the one before: sort the trace by time"));

@@ -2,7 +2,7 @@
 
 use super::super::cut_off;
 use super::super::plan::{self, PlanFacts, PlanReport, WaveFacts};
-use super::super::quantity::{count, counted, duration, engine_pair, root_pair, size_of};
+use super::super::quantity::{count, counted, duration, engine_pair, repaired, root_pair, size_of};
 use super::parts::{self, TableField, named, table};
 use super::{Origin, ResultPage, cycle, fabric};
 use maud::{Markup, html};
@@ -18,7 +18,7 @@ pub fn plan_page(report: &PlanReport, origin: &Origin) -> String {
         _ => ("proved", "good"),
     };
     let engine = engine_pair(report.engine, report.engine_after);
-    let roots = root_pair(report.root_before.as_deref(), report.root_after.as_deref());
+    let roots = root_pair(report.root_before.as_deref(), report.root_after.as_deref()) + repaired(report.repairs);
     let page = ResultPage {
         command: "plan",
         word,

@@ -29,31 +29,60 @@ pub fn read_fdbs(bytes: &[u8], file: &str, fabric: &Fabric) -> Result<Lfts, Read
     let source = SourceText { file, text: &text };
     check_lines(source)?;
     let mut collector = LftCollector::new(fabric, source);
+    let mut ends = TableEnds::default();
     let mut at = 0;
     while at < source.text.len() {
         if let Some((lid, port)) = quick::fdbs_entry(&source.text.as_bytes()[at..]) {
             collector.entry(DumpEntry::in_columns(at, lid, port, 9))?;
+            ends.last = lid;
             at += quick::FDBS_ENTRY;
             continue;
         }
         let (line, behind) = source.line_at(at);
-        read_line(Cursor::new(source, line), &mut collector)?;
+        read_line(Cursor::new(source, line), &mut collector, &mut ends)?;
         at = behind;
     }
+    ends.doubt(file);
     collector.finish()
 }
 
-fn read_line(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>) -> Result<(), ReadError> {
+/// Where the tables of a file end: OpenSM writes a line for each LID up to the highest, and a file that was cut between
+/// two lines still reads well.
+#[derive(Default)]
+struct TableEnds {
+    /// The last LID of the present table.
+    last: u16,
+    /// The highest of those before.
+    before: u16,
+}
+
+impl TableEnds {
+    fn begin(&mut self) {
+        self.before = self.before.max(std::mem::take(&mut self.last));
+    }
+
+    /// Says so where the last table is shorter than another. Programs that leave out LIDs without a route write such
+    /// files, too, so it is no error.
+    fn doubt(&self, file: &str) {
+        let Self { last, before } = self;
+        if last < before {
+            tracing::warn!("{file}: its last table ends at LID {last}, another one at {before}: was the file cut?");
+        }
+    }
+}
+
+fn read_line(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>, ends: &mut TableEnds) -> Result<(), ReadError> {
     if cursor.blanks() || cursor.rest().starts_with('#') || cursor.rest().starts_with("LID ") {
         return Ok(());
     }
     if cursor.rest().starts_with("0x") {
-        return read_entry(cursor, collector);
+        return read_entry(cursor, collector, ends);
     }
     if let Some(head) = cursor.rest().find(HEAD) {
         cursor.skip(head + HEAD.len());
         let guid = guid(&mut cursor)?;
         cursor.finish()?;
+        ends.begin();
         return collector.begin(guid);
     }
     let what = match cursor.rest().starts_with("Unicast lids ") {
@@ -63,8 +92,9 @@ fn read_line(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>) -> Result
     Err(cursor.unexpected(what))
 }
 
-fn read_entry(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>) -> Result<(), ReadError> {
+fn read_entry(mut cursor: Cursor<'_>, collector: &mut LftCollector<'_>, ends: &mut TableEnds) -> Result<(), ReadError> {
     let lid = hex_lid(&mut cursor)?;
+    ends.last = lid.value.0;
     separator(&mut cursor)?;
     if cursor.eat("UNREACHABLE") {
         cursor.finish()?;

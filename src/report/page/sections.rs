@@ -593,18 +593,13 @@ fn phase_row(phase: &PhaseReport) -> Vec<TableField> {
     [TableField::text(&phase.name)].into_iter().chain(times).chain([TableField::count(phase.smps)]).collect()
 }
 
-/// What passed and was sent outside of the phases, such as until the loss was noticed, and the sums of all.
+/// What passed and was sent outside of the phases, and the sums of all.
 fn sum_rows(change: &SubnetChange) -> Vec<Vec<TableField>> {
-    let Some(all_ns) = change.change_ns else { return Vec::new() };
-    let took_ns: u64 = change.sweep_and_phases().map(|phase| phase.end_ns.saturating_sub(phase.start_ns)).sum();
-    let sent: u64 = change.sweep_and_phases().map(|phase| phase.smps).sum();
-    let besides = (all_ns.saturating_sub(took_ns), change.smps.total.saturating_sub(sent));
-    let rows = [("beside these", besides), ("in all", (all_ns, change.smps.total))];
     let none = || TableField::plain(String::new());
-    let row = |(name, (ns, smps)): (&str, (u64, u64))| {
+    let row = |(name, ns, smps): (&str, u64, u64)| {
         vec![TableField::text(name), none(), none(), TableField::ranked(duration(ns), ns), TableField::count(smps)]
     };
-    rows.into_iter().map(row).collect()
+    run::sums(change).into_iter().flatten().map(row).collect()
 }
 
 /// Phases as bars under each other.

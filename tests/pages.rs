@@ -236,6 +236,17 @@ fn what_no_scheme_makes_has_its_circles_drawn() {
     assert_eq!(drawn.matches("<rect").count(), hops.len());
 }
 
+/// What speaks against a plan is read before what it would do, and once.
+#[test]
+fn a_refusal_comes_before_the_plan() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = ["plan", "topologies/ghost-cycle.ibnetdiscover", "--remove-switch", "switch-1", "--sudden"];
+    let (text, _) = page(&[&asked[..], &["--scheme", "in-place"]].concat(), folder.path());
+    let at = |heading: &str| text.find(heading).unwrap_or_else(|| panic!("no {heading}"));
+    assert!(at("<h2>The refusal</h2>") < at("<h2>Waves</h2>"));
+    assert!(!text.contains("<h3>Refused: "), "it is said once");
+}
+
 /// Pages of several subnets show figures as tables, not as the screen's lines.
 #[test]
 fn pages_of_several_subnets_have_tables() {

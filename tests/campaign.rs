@@ -192,6 +192,7 @@ fn a_faulty_description_is_refused_by_its_fault() {
         ("campaign/1", "campaign/9", "expected reconfig.campaign/1"),
         ("\"torus:3x3,1\"", "missing.ibnetdiscover", "campaign.yaml:2:11"),
         ("\"torus:3x3,1\"", "\"mesh:1\"", "campaign.yaml:2:11"),
+        ("\"torus:3x3,1\"", "\"mesh:1\"", "no fabric is a `mesh:1`: "),
         ("[root, cable]", "[root, spine]", "changes[1]: `spine` is not known here"),
         ("auto, in-place]", "auto, in-place", "this is no YAML"),
         ("[root, cable]", "[root, cable, root]", "changes: root is listed twice"),

@@ -45,6 +45,8 @@ fn failures_say_what_is_wrong_on_standard_error_and_nothing_on_standard_output()
         (&["fabric", "generate", "star:5"], 2, "`star` is no topology: choose one of fat-tree,"),
         (&["fabric", "generate", "fat-tree:4"], 2, "expected `fat-tree:K,N`"),
         (&["fabric", "generate", "ring:2"], 2, "2 switches close no ring"),
+        (&["fabric", "generate", "mesh:1"], 2, "no fabric is a `mesh:1`: "),
+        (&["fabric", "generate", "mesh:1,1"], 2, "no fabric is a `mesh:1,1`: "),
         (&["fabric", "generate", "fat-tree:4,2", "--radix", "4"], 2, "ask for a larger radix"),
         (&["fabric", "generate", "ring:4", "--speed", "WARP"], 2, "`WARP` is no link speed"),
         (&["fabric", "generate", "ring:4", "--json", "--to", "dot"], 2, "name two formats"),

@@ -271,6 +271,8 @@ fn status() -> Status {
         "lids": {"lmc": 1, "given": 52, "highest": 53}, "engine": "updn",
         "root": {"guid": "0x0002c90300005678", "description": "spine-2"}, "data_vls": 4,
         "without_double": "host-7[1] has one LID", "aside": ["spine-1"],
+        "missing": {"switches": {"count": 1, "names": ["leaf-9"]}, "cables": {"count": 0, "names": []},
+            "hosts": {"count": 6, "names": ["host-1[1]", "host-2[1]", "host-3[1]", "host-4[1]", "host-5[1]"]}},
         "policy": {"devices": "agents", "given": ["drain", "sources"], "scheme": "auto", "observer": "lifetime", "arming": "off",
             "sources": "fenced"},
         "smps": {"total": 12345, "retries": 6, "late": 1, "sent": {"PortInfo": {"Get": 12000, "Set": 345}}},
@@ -307,6 +309,7 @@ fn the_commands_show_what_the_manager_says() {
         "9 × PathRecord",
         "removal of spine-1",
         "never by double: host-7[1] has one LID",
+        "1 switch (leaf-9); 6 hosts (host-1[1], host-2[1], host-3[1], host-4[1] and 2 more)",
     ] {
         assert!(shown.contains(word), "`{word}` in:\n{shown}");
     }

@@ -236,6 +236,43 @@ fn what_no_scheme_makes_has_its_circles_drawn() {
     assert_eq!(drawn.matches("<rect").count(), hops.len());
 }
 
+/// What speaks against a plan is read before what it would do, and once.
+#[test]
+fn a_refusal_comes_before_the_plan() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = ["plan", "topologies/ghost-cycle.ibnetdiscover", "--remove-switch", "switch-1", "--sudden"];
+    let (text, _) = page(&[&asked[..], &["--scheme", "in-place"]].concat(), folder.path());
+    let at = |heading: &str| text.find(heading).unwrap_or_else(|| panic!("no {heading}"));
+    assert!(at("<h2>The refusal</h2>") < at("<h2>Waves</h2>"));
+    assert!(!text.contains("<h3>Refused: "), "it is said once");
+}
+
+/// Pages of several subnets show figures as tables, not as the screen's lines.
+#[test]
+fn pages_of_several_subnets_have_tables() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let forgotten = ["audit", "subnets/forgotten-router.subnets.yaml", "--engine", "up-down"];
+    let (text, json) = page(&forgotten, folder.path());
+    assert_shows(&text, "<dt>pairs that lose paths</dt>", &json["whole"]["paths"]["faulty_pairs"]);
+    let fault = json["whole"]["paths"]["faults"][0]["source"].as_str().expect("a name");
+    assert!(text.contains(&format!("<th scope=\"row\">{fault} → ")), "{fault}");
+    assert!(!text.contains("<details open"), "the screen's lines are folded");
+
+    let (text, json) = page(&["route", "subnets/two-subnets.subnets.yaml"], folder.path());
+    let (_, table) = text.split_once("Each subnet, judged by itself").expect("a table");
+    let row = "<th scope=\"row\">subnet-1</th><td class=\"\">proved</td><td class=\"\">1</td>";
+    let (_, row) = table.split_once(row).expect("a row");
+    assert_shows(row, "data-rank=\"16\">16</td><td", &json["subnets"][1]["fabric"]["cas"]);
+
+    let keep = ["simulate", "subnets/router-cycle.subnets.yaml", "--steady", "--router-sl", "keep", "--load", "0.02"];
+    let (text, json) = page(&keep, folder.path());
+    assert_eq!(word(&text), "not proved");
+    assert!(text.contains("a deadlock is not excluded") && !text.contains("nothing changes, scheme"), "{text}");
+    let within = json["relations"][0]["packets"]["delivered"].clone();
+    assert_shows(&text, "<th scope=\"row\">within subnet-0</th><td class=\"number\">0</td><td", &within);
+    assert!(text.contains("<h2>The subnets</h2>") && text.contains("2 routers: what their links carried"));
+}
+
 #[test]
 fn no_line_breaks_within_a_number_of_writes() {
     let folder = tempfile::tempdir().expect("a folder");

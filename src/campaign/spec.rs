@@ -277,7 +277,7 @@ impl Campaign {
         read: impl Fn(&str) -> Option<Fabric>,
     ) -> Result<scenario::SimulationReport, String> {
         let fabric = match key.fabric.parse::<Topology>() {
-            Ok(topology) => drawn(&topology, key.seed).map_err(|error| error.to_string())?,
+            Ok(topology) => drawn(&topology, key.seed).map_err(|error| error.as_asked(&key.fabric).to_string())?,
             Err(_) => read(&key.fabric).ok_or_else(|| format!("no fabric was read from {}", key.fabric))?,
         };
         let element = key.change.draw(&fabric, key.seed)?;

@@ -136,7 +136,7 @@ fn fabrics(
             && let Err(error @ (GenerateError::Impossible { .. } | GenerateError::Radix { .. })) =
                 generate(&topology, &Options::default())
         {
-            return Err(refused(name, &error.to_string()));
+            return Err(refused(name, &error.as_asked(name).to_string()));
         }
     }
     let read = |name: &str| {

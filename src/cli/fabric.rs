@@ -17,6 +17,7 @@ use reconfig::fabric::{Fabric, LinkSpeed, LinkWidth};
 use reconfig::ids::SubnetId;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// `reconfig fabric …`.
 #[derive(Debug, Subcommand)]
@@ -76,11 +77,26 @@ pub(super) struct Convert {
     pub(super) reading: FabricReading,
 }
 
+/// A topology, and how it was written.
+#[derive(Clone, Debug)]
+struct AskedTopology {
+    topology: Topology,
+    asked: String,
+}
+
+impl FromStr for AskedTopology {
+    type Err = GenerateError;
+
+    fn from_str(asked: &str) -> Result<AskedTopology, GenerateError> {
+        Ok(AskedTopology { topology: asked.parse()?, asked: asked.to_string() })
+    }
+}
+
 #[derive(Debug, Args)]
 #[command(after_help = generate_help())]
 pub(super) struct Generate {
     /// The topology: FAMILY:PARAMETERS, listed below.
-    topology: Topology,
+    topology: AskedTopology,
     /// Seed of the random families.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -185,17 +201,18 @@ fn convert(arguments: &Convert, common: Common) -> Result<Answer, Failure> {
 fn make(arguments: &Generate, common: Common) -> Result<Answer, Failure> {
     let &Generate { seed, radix, width, speed, .. } = arguments;
     let options = Options { radix, width, speed, seed };
-    let unmade = |error| match error {
-        GenerateError::Luckless { .. } | GenerateError::Build { .. } => Failure::undone(error),
-        _ => Failure::input(error),
+    let AskedTopology { topology, asked } = &arguments.topology;
+    let unmade = |error: GenerateError| match error {
+        GenerateError::Luckless { .. } | GenerateError::Build { .. } => Failure::undone(error.as_asked(asked)),
+        _ => Failure::input(error.as_asked(asked)),
     };
     let target = &arguments.target;
     let Some(subnets) = arguments.subnets else {
         let format = target.format(common)?;
-        return write_fabric(&generate(&arguments.topology, &options).map_err(unmade)?, format, target);
+        return write_fabric(&generate(topology, &options).map_err(unmade)?, format, target);
     };
     target.subnets_format(common)?;
-    let topology = arguments.topology.clone();
+    let topology = topology.clone();
     let joining = JoinedTopology { topology, subnets, shape: arguments.join, routers: arguments.routers };
     write_subnets(&joined(&joining, &options).map_err(unmade)?, target, common)
 }

@@ -238,10 +238,11 @@ fn list(common: Common) -> Result<Answer, Failure> {
         output::print_json(&rows)?;
         return Ok(Answer::Yes);
     }
+    let width = adapters.iter().map(|adapter| adapter.name.chars().count()).max().unwrap_or_default();
     for adapter in &adapters {
         for port in &adapter.ports {
             println!(
-                "{:<12} {:>3}  {}  {:?}/{:?}  LID {}  {}",
+                "{:<width$} {:>3}  {}  {:?}/{:?}  LID {}  {}",
                 adapter.name, port.number, port.guid, port.state, port.phys_state, port.lid, port.link_layer
             );
         }

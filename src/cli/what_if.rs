@@ -34,7 +34,8 @@ Each loss is sudden. Pairs out are those of an end port and a LID that have no w
 They are out while the manager finds the loss, while it plans the change, and for the time that the writes take. The line \
 `time` shows what planning takes on this machine; a manager with --foresee has planned beforehand. The worst losses come \
 first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out \
-for longest. --worst chooses in this order among the losses that put pairs out, and then among the others.
+for longest. --worst chooses in this order among the losses that put pairs out, and then among the others. Those for \
+which no change was planned come last, since for how long their pairs are out is not known.
 
 Examples:
   reconfig what-if fabric.ibnetdiscover

@@ -16,8 +16,8 @@ pub mod web;
 
 use self::control::{
     Answers, ChangeDone, ChangeOutcome, ChangeStanding, ChannelStatus, ControlEvent, ControlOrder, ControlRequest,
-    EventKind, FabricStatus, Fault, LidStatus, NamedNode, OwnPort, PolicyStatus, Reply, STATUS_SCHEMA, SmpStatus,
-    Status, SweepStatus,
+    EventKind, FabricStatus, Fault, LidStatus, MissingStatus, NamedNode, OwnPort, PolicyStatus, Reply, STATUS_SCHEMA,
+    SmpStatus, Status, SweepStatus,
 };
 use self::metrics::Metrics;
 use crate::change;
@@ -555,6 +555,7 @@ impl Frontend {
             instead,
             channels: self.channels(),
             aside,
+            missing: running.map_or_else(MissingStatus::default, MissingStatus::of),
             foreseen,
             degraded,
             end_ports_fenced: closed_ends,

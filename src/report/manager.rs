@@ -5,8 +5,8 @@ use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
 use reconfig::driver::ForeseenCount;
 use reconfig::frontend::control::{
-    ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, NamedNode, OwnPort, PolicyStatus, Status,
-    SweepStatus,
+    ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, MissingStatus, NamedNode, OwnPort, PolicyStatus,
+    Status, SweepStatus,
 };
 use reconfig::machine::ChangeProgress;
 use reconfig::plan::LanePartition;
@@ -125,6 +125,9 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
     if !status.aside.is_empty() {
         row("set aside", status.aside.join(", "));
     }
+    if let Some(missing) = missing(&status.missing) {
+        row("missing", missing);
+    }
     if status.end_ports_fenced > 0 {
         let ends = counted(status.end_ports_fenced as u64, "end port");
         row("fence", format!("{ends} closed on some service levels"));
@@ -138,6 +141,22 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
         row("SA requests", asked.join(", "));
     }
     rows
+}
+
+/// What was there before and is not, by name as far as a line has room; none where nothing is missing.
+fn missing(missing: &MissingStatus) -> Option<String> {
+    /// The most of a kind that are named: the JSON names more, and the log all.
+    const NAMED: usize = 4;
+    let kinds = [(&missing.switches, "switch"), (&missing.hosts, "host"), (&missing.cables, "cable")];
+    let told = kinds.into_iter().filter(|(own, _)| own.count > 0).map(|(own, name)| {
+        let named: Vec<&str> = own.names.iter().take(NAMED).map(String::as_str).collect();
+        let more = match own.count - named.len() as u64 {
+            0 => String::new(),
+            more => format!(" and {} more", count(more)),
+        };
+        format!("{} ({}{more})", counted(own.count, name), named.join(", "))
+    });
+    Some(told.collect::<Vec<_>>().join("; ")).filter(|told| !told.is_empty())
 }
 
 /// Whether a manager in this state has a change to bring to its end.

@@ -17,18 +17,39 @@ pub(super) fn roots(change: &SubnetChange) -> String {
     root_pair(change.root_before.as_deref(), change.root_after.as_deref()) + repaired(change.repairs)
 }
 
-/// The phases of a change, with their times and datagrams; nothing where none was passed.
-pub(super) fn phases<'a>(text: &mut String, phases: impl Iterator<Item = &'a PhaseReport>) {
-    let mut phases = phases.peekable();
+/// What passed and was sent outside of the phases of a change, such as until the loss was noticed or while the plan was
+/// computed, and the sums of all, each with its nanoseconds and SMPs; none of a change that did not end.
+pub(super) fn sums(change: &SubnetChange) -> Option<[(&'static str, u64, u64); 2]> {
+    let (all_ns, all) = (change.change_ns?, change.smps.total);
+    let took_ns: u64 = change.sweep_and_phases().map(took_ns).sum();
+    let sent: u64 = change.sweep_and_phases().map(|phase| phase.smps).sum();
+    Some([("beside these", all_ns.saturating_sub(took_ns), all.saturating_sub(sent)), ("in all", all_ns, all)])
+}
+
+fn took_ns(phase: &PhaseReport) -> u64 {
+    phase.end_ns.saturating_sub(phase.start_ns)
+}
+
+/// The phases of a change, with their times and datagrams; nothing where none was passed. Sums follow where more than a
+/// twentieth is outside of the phases: else they are the last line's again.
+pub(super) fn phases(text: &mut String, change: &SubnetChange) {
+    const NOTICEABLE: u64 = 20;
+    let mut phases = change.sweep_and_phases().peekable();
     if phases.peek().is_none() {
         return;
     }
     let mut rows = table();
     rows.set_header(vec![Cell::new("phase"), number("from"), number("to"), number("took"), number("SMPs")]);
     for phase in phases {
-        let took = phase.end_ns.saturating_sub(phase.start_ns);
-        let times = [phase.start_ns, phase.end_ns, took].map(|ns| number(duration(ns)));
+        let times = [phase.start_ns, phase.end_ns, took_ns(phase)].map(|ns| number(duration(ns)));
         rows.add_row([Cell::new(&phase.name)].into_iter().chain(times).chain([number(count(phase.smps))]));
+    }
+    let is_noticeable = |[(_, ns, smps), (_, all_ns, all)]: &[(&str, u64, u64); 2]| {
+        ns.saturating_mul(NOTICEABLE) > *all_ns || smps.saturating_mul(NOTICEABLE) > *all
+    };
+    for (name, ns, smps) in sums(change).filter(is_noticeable).into_iter().flatten() {
+        let none = || Cell::new("");
+        rows.add_row([Cell::new(name), none(), none(), number(duration(ns)), number(count(smps))]);
     }
     show(text, &rows);
 }

@@ -43,7 +43,7 @@ pub fn simulation(report: &SimulationReport) -> String {
             if report.settings.between.is_some() {
                 subnets::change(&mut text, change);
             }
-            run::phases(&mut text, change.sweep_and_phases());
+            run::phases(&mut text, change);
         }
         run::traffic(&mut text, report);
     }

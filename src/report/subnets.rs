@@ -118,18 +118,23 @@ pub(super) fn relations(text: &mut String, report: &SimulationReport) {
 }
 
 /// How many routers are crossed, before and after where that differs.
-fn routers(before: Option<u8>, after: Option<u8>) -> String {
+pub(super) fn routers(before: Option<u8>, after: Option<u8>) -> String {
     let shown = |count: Option<u8>| count.map_or("none".to_string(), |count| count.to_string());
     if before == after { shown(before) } else { format!("{} → {}", shown(before), shown(after)) }
 }
 
+/// Where packets come from and go to.
+pub(super) fn ends(relation: &RelationReport) -> String {
+    let RelationReport { from, to, .. } = relation;
+    if from == to { format!("within {from}") } else { format!("{from} → {to}") }
+}
+
 fn row(relation: &RelationReport, changes: bool) -> Vec<Cell> {
-    let RelationReport { from, to, crossings, crossings_after, packets, latency_ns: times, .. } = relation;
-    let ends = if from == to { format!("within {from}") } else { format!("{from} → {to}") };
+    let RelationReport { crossings, crossings_after, packets, latency_ns: times, .. } = relation;
     let periods = [Some(times.before), Some(times.during).filter(|_| changes), Some(times.after)];
     let medians = periods.iter().flatten().map(|own| own.p50);
     let worst = periods.iter().flatten().map(|own| own.p99);
-    let mut cells = vec![Cell::new(ends), number(routers(*crossings, *crossings_after))];
+    let mut cells = vec![Cell::new(ends(relation)), number(routers(*crossings, *crossings_after))];
     cells.extend(medians.chain(worst).map(|ns| number(latency(ns))));
     let lost = [packets.lost_to_failure, packets.lost_to_change];
     cells.push(number(count(packets.delivered)));

@@ -33,7 +33,7 @@ pub struct WhatIfReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst: Option<usize>,
     /// The worst first: those after which no change is proved, then by end ports cut off, then by pairs without a way
-    /// and for how long.
+    /// and for how long. Those for which no change was planned come last, in the same order.
     pub losses: Vec<LossReport>,
     /// What a reader should know of the tables in force.
     pub notes: Vec<String>,
@@ -114,7 +114,7 @@ impl LossReport {
     }
 
     /// Whether no change was planned though one could be.
-    pub(super) fn is_left_out(&self) -> bool {
+    fn is_left_out(&self) -> bool {
         self.change.is_none() && self.refusal.is_none() && !self.nobody_left
     }
 
@@ -129,9 +129,10 @@ impl LossReport {
         change.notes.iter().find(|note| note.contains("passed over"))?.lines().next()
     }
 
-    /// The more, the worse.
+    /// The more, the worse. That no change is proved is the worst: nothing brings the pairs back. What was not planned
+    /// comes below all that was: for how long its pairs are out is not known, so no place among the others is its own.
     fn harm(&self) -> impl Ord + use<> {
-        (self.refusal.is_some(), self.cut_off.len(), self.out())
+        (self.refusal.is_some(), !self.is_left_out(), self.cut_off.len(), self.out())
     }
 
     /// How many pairs are out, and for how long together.
@@ -185,6 +186,11 @@ impl WhatIfReport {
         self.losses.iter().filter(|loss| loss.change.is_some()).count() + self.refused()
     }
 
+    /// Whether some loss has no plan though one could be made.
+    pub(super) fn leaves_out(&self) -> bool {
+        self.losses.iter().any(LossReport::is_left_out)
+    }
+
     /// Losses that a change could answer: of the others nobody is left who could make one.
     pub(super) fn to_answer(&self) -> usize {
         self.losses.iter().filter(|loss| !loss.nobody_left).count()
@@ -221,7 +227,8 @@ pub fn what_if(report: &WhatIfReport) -> String {
     shown.to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
     if report.losses.len() > most {
         let more = count((report.losses.len() - most) as u64);
-        line(&mut text, format_args!(" … and {more} more, less harmful (--all lists them)"));
+        let which = if report.leaves_out() { "less harmful or not planned" } else { "less harmful" };
+        line(&mut text, format_args!(" … and {more} more, {which} (--all lists them)"));
     }
     let others = report.longest_out_beyond(most);
     if !others.is_empty() {

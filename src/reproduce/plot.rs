@@ -12,6 +12,9 @@ const WIDTH: f64 = 920.0;
 const LEFT: f64 = 390.0;
 const RIGHT: f64 = 80.0;
 const LINE: f64 = 18.0;
+/// Colours of our figures, and of those outside their bands.
+const OURS: &str = "#1f6fb2";
+const OUTSIDE: &str = "#c0392b";
 /// The ends of the axis, as fractions of the paper's figure; values beyond are drawn at the ends.
 const AXIS: (f64, f64) = (0.6, 1.4);
 
@@ -22,14 +25,49 @@ pub fn plot(tables: &[ResultTable]) -> String {
     let all_are_mixed = tables.iter().all(|table| table.mixed_units);
     let drawn = tables.iter().filter(|table| all_are_mixed || !table.mixed_units);
     // A paper's graphs over time come first: they are what is looked for.
-    let (courses, panels): (Vec<_>, Vec<_>) = drawn.partition(|table| table.over_time);
-    for table in courses.into_iter().chain(panels) {
-        top = if table.over_time { course(&mut body, table, top) } else { panel(&mut body, table, top) };
+    let (courses, panels): (Vec<&ResultTable>, Vec<&ResultTable>) = drawn.partition(|table| table.over_time);
+    for table in courses {
+        top = course(&mut body, table, top);
+    }
+    top = legend(&mut body, &panels, top);
+    for table in panels {
+        top = panel(&mut body, table, top);
     }
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{top}\" viewBox=\"0 0 {WIDTH} {top}\" \
          font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{body}</svg>\n"
     )
+}
+
+/// Says what the marks of these panels mean, below `top`; returns its lower end.
+fn legend(body: &mut String, panels: &[&ResultTable], top: f64) -> f64 {
+    let any = |is: fn(&Cell) -> bool| panels.iter().any(|table| table.cells().any(|(_, _, cell)| is(cell)));
+    let (compared, others) = (any(|cell| compared(cell).is_some()), any(|cell| compared(cell).is_none()));
+    let (from, to) = (AXIS.0 * 100.0, AXIS.1 * 100.0);
+    let axis =
+        format!("the paper's figure, on an axis from {from:.0} % to {to:.0} % of it: what is beyond is at its end");
+    let band = "the band in which ours is as the paper has it";
+    let bar = "ours, where there is no figure to compare it with: the longest of each column fills the width";
+    type Mark = fn(&mut String, f64);
+    let entries: [(bool, Mark, &str); 5] = [
+        (compared, |body, y| rule(body, (16.0, y - 7.0), (16.0, y + 7.0), "#888", 1.0), &axis),
+        (any(|cell| matches!(cell.band, Band::Between(..))), |body, y| rectangle(body, 8.0, y, 16.0, "#d8d8d8"), band),
+        (compared, |body, y| circle(body, 16.0, y, OURS), "ours"),
+        (any(|cell| cell.inside == Some(false)), |body, y| circle(body, 16.0, y, OUTSIDE), "ours, outside its band"),
+        (others, |body, y| rectangle(body, 8.0, y, 16.0, OURS), bar),
+    ];
+    let mut y = top;
+    for (_, mark, told) in entries.into_iter().filter(|(is_drawn, ..)| *is_drawn) {
+        mark(body, y);
+        text(body, 32.0, y + 4.0, "start", told, "");
+        y += LINE;
+    }
+    if y > top { y + LINE } else { top }
+}
+
+/// The paper's figure that ours is drawn beside; none where ours is a bar.
+fn compared(cell: &Cell) -> Option<f64> {
+    cell.paper.filter(|paper| *paper != 0.0)
 }
 
 /// Draws a table below `top`; returns its lower end.
@@ -44,7 +82,7 @@ fn panel(body: &mut String, table: &ResultTable, top: f64) -> f64 {
     for (row, column, cell) in table.cells() {
         y += LINE;
         text(body, LEFT - 10.0, y + 4.0, "end", &format!("{row} {column}"), "");
-        match cell.paper.filter(|paper| *paper != 0.0) {
+        match compared(cell) {
             Some(paper) => dot(body, cell, paper, y),
             None => bar(body, cell, longest(column), y),
         }
@@ -198,12 +236,15 @@ fn dot(body: &mut String, cell: &Cell, paper: f64, y: f64) {
         y - 7.0,
         y + 7.0
     );
-    let colour = if cell.inside == Some(false) { "#c0392b" } else { "#1f6fb2" };
-    let _ = writeln!(body, "<circle cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>", at(cell.ours / paper));
+    circle(body, at(cell.ours / paper), y, if cell.inside == Some(false) { OUTSIDE } else { OURS });
+}
+
+fn circle(body: &mut String, x: f64, y: f64, fill: &str) {
+    let _ = writeln!(body, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{fill}\"/>");
 }
 
 fn bar(body: &mut String, cell: &Cell, longest: f64, y: f64) {
-    rectangle(body, LEFT, y, cell.ours.abs() / longest * (WIDTH - LEFT - RIGHT), "#1f6fb2");
+    rectangle(body, LEFT, y, cell.ours.abs() / longest * (WIDTH - LEFT - RIGHT), OURS);
 }
 
 /// The position of a fraction of the paper's figure.

@@ -15,6 +15,8 @@ pub enum Fate {
     Comes,
     /// It stays, and no links join it with the subnet manager after the change.
     CutOff,
+    /// It is there and carries nothing afterwards: it was ordered out.
+    SetAside,
     /// It leaves.
     Leaves,
 }
@@ -56,9 +58,21 @@ impl FabricMap {
     /// What becomes of nodes and cables between two fabrics of one index space. Of the nodes that `after` lacks, those
     /// that `leaves` names leave, and the others are cut off. `sm` is the subnet manager's port.
     pub fn between(before: &Fabric, after: &Fabric, sm: PortId, leaves: impl Fn(NodeId) -> bool) -> FabricMap {
+        FabricMap::with_aside(before, after, after, sm, leaves)
+    }
+
+    /// The same, where what leaves is set aside if `there`, a fabric of the same index space, has it.
+    pub fn with_aside(
+        before: &Fabric,
+        after: &Fabric,
+        there: &Fabric,
+        sm: PortId,
+        leaves: impl Fn(NodeId) -> bool,
+    ) -> FabricMap {
         let joined = Connectivity::of(after);
         let is_joined = |node: NodeId| after.ports_of(node).any(|port| joined.joins(port, sm));
         let fate = |node: NodeId| match (before.node(node).present, after.node(node).present) {
+            (true, false) if leaves(node) && there.node(node).present => Fate::SetAside,
             (true, false) if leaves(node) => Fate::Leaves,
             (_, false) => Fate::CutOff,
             (_, true) if !is_joined(node) => Fate::CutOff,
@@ -74,8 +88,15 @@ impl FabricMap {
                 MapNode { node: id, name: own.describe_node(id), is_switch: own.node(id).is_switch(), fate: fate(id) },
             )
         });
-        let gone =
-            before.links().map(|(a, b)| ((a, b), if after.peer(a) == Some(b) { Fate::Stays } else { Fate::Leaves }));
+        let gone = before.links().map(|(a, b)| {
+            let is_in = |fabric: &Fabric| fabric.peer(a) == Some(b);
+            let fate = match (is_in(after), is_in(there)) {
+                (true, _) => Fate::Stays,
+                (false, true) => Fate::SetAside,
+                (false, false) => Fate::Leaves,
+            };
+            ((a, b), fate)
+        });
         let new = after.links().filter(|&(a, b)| before.peer(a) != Some(b)).map(|ends| (ends, Fate::Comes));
         let end = |(a, b): (PortId, PortId)| [a, b].map(|port| before.port(port).node);
         FabricMap::of(nodes, gone.chain(new).map(|(ends, fate)| (end(ends), fate)))
@@ -96,6 +117,7 @@ impl FabricMap {
             let fate = match fate {
                 Fate::Leaves if !has_end(Fate::CutOff) => Fate::Leaves,
                 _ if has_end(Fate::Leaves) => Fate::Leaves,
+                _ if has_end(Fate::SetAside) => Fate::SetAside,
                 Fate::Comes => Fate::Comes,
                 _ if has_end(Fate::Comes) => Fate::Comes,
                 _ if has_end(Fate::CutOff) => Fate::CutOff,

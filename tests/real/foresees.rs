@@ -36,6 +36,9 @@ fn a_switch_and_then_a_cable_are_lost_as_foreseen() {
     assert_eq!(scene.manager.count(TAKEN), 1);
     let rest = without(&scene.topology, scene.place.root, &scene.place.node);
     all_is_well(&scene.subnet, &expected(&rest, 1, Half::Lower), &BOTH);
+    let missing = scene.manager.status(&scene.subnet)["missing"].take();
+    let named = missing["switches"]["names"][0].as_str().is_some_and(|name| name.starts_with(root.as_str()));
+    assert!(named && missing["switches"]["count"] == 1 && missing["cables"]["count"] == 0, "{root}: {missing}");
 
     // What may be lost next is another fabric's loss.
     foresees(&scene);
@@ -49,4 +52,6 @@ fn a_switch_and_then_a_cable_are_lost_as_foreseen() {
     scene.manager.wait(&scene.subnet, COMPLETED, 2);
     assert_eq!(scene.manager.count(TAKEN), 2);
     all_is_well(&scene.subnet, &expected(&rest.without_links(&[one]), 1, Half::Lower), &BOTH);
+    let missing = scene.manager.status(&scene.subnet)["missing"].take();
+    assert!(missing["switches"]["count"] == 1 && missing["cables"]["count"] == 1, "{missing}");
 }

@@ -68,7 +68,8 @@ fn a_change_moves_through_the_page() {
             "document.querySelector('#verdict').innerText.includes('Its cause: {root} is set aside.')"
         ));
         assert_eq!(browser.value("document.querySelector('#change [aria-current]').textContent"), state);
-        assert_eq!(drawn(&mut browser, "rect.leaves"), 1, "the root leaves");
+        assert_eq!(drawn(&mut browser, "rect.aside"), 1, "the root is ordered out");
+        assert_eq!(drawn(&mut browser, ".leaves"), 0, "nothing is drawn as failed");
         courses.push(["pending", "written"].map(|stage| drawn(&mut browser, &format!("rect.{stage}"))));
         if state == "installing" {
             fits(&mut browser, "changing");
@@ -85,9 +86,10 @@ fn a_change_moves_through_the_page() {
     assert!(
         browser.value("document.querySelector('#change').innerText").to_string().contains("proved free of deadlock")
     );
-    assert_eq!(drawn(&mut browser, "rect.leaves"), 1, "what has left is told from what is in use");
+    assert_eq!(drawn(&mut browser, "rect.aside"), 1, "what is set aside is told from what is in use");
     let verdict = browser.value("document.querySelector('#verdict').innerText").to_string();
-    assert!(verdict.contains("Gone, cut off or set aside: 1 switch "), "{verdict}");
+    assert!(verdict.contains(&format!("Set aside by order: {root}.")) && !verdict.contains("Gone"), "{verdict}");
+    assert_eq!(browser.value("document.querySelectorAll('#verdict .refusal').length"), 0, "nothing is red: {verdict}");
     fits(&mut browser, "changed");
     assert_eq!(browser.complaints, Vec::<String>::new());
 

@@ -211,7 +211,12 @@ fn every_cell_is_in_the_values_and_in_the_picture() {
     assert_eq!(values.lines().next(), Some("table,row,column,paper,ours,least,most,inside"));
     assert!(values.contains("seed-000 4a,8,original,256,256,255.232,256.768,yes"), "{values}");
     let picture = plot(&tables);
-    assert_eq!((picture.matches("<circle").count(), picture.matches("<svg").count()), (6, 1));
+    // The legend has a mark for each kind that is drawn.
+    let is_outside = tables[0].cells().any(|(_, _, cell)| cell.inside == Some(false));
+    assert_eq!(picture.contains(">ours, outside its band<"), is_outside);
+    assert!(picture.contains(">ours<") && picture.contains("on an axis from 60 % to 140 % of it"), "{picture}");
+    let marks = 1 + usize::from(is_outside);
+    assert_eq!((picture.matches("<circle").count(), picture.matches("<svg").count()), (6 + marks, 1));
     assert!(tables[0].cells().all(|(_, _, cell)| cell.band != Band::Open));
 }
 

@@ -173,6 +173,22 @@ fn the_screen_says_what_happened() {
     assert_eq!(phases, super::PHASES);
 }
 
+/// What is outside of the phases has a row where it is noticeable, and then all rows add up.
+#[test]
+fn phases_add_up_to_the_totals() {
+    let ghost = FABRIC.replace("fat-tree-4-2", "ghost-cycle");
+    let (_, shown) = screen(&[&["--remove-root", "--scheme", "auto"], &QUICK[..], &[&ghost]].concat());
+    let (_, rows) = shown.split_once("\n phase ").expect("phases");
+    let rows: Vec<&str> = rows.lines().skip(1).take_while(|line| !line.is_empty()).collect();
+    let smps = |row: &&str| row.split_whitespace().last().expect("a number").parse::<u64>().expect("a small number");
+    let (all, others) = rows.split_last().expect("rows");
+    assert!(all.starts_with(" in all ") && others.iter().any(|row| row.starts_with(" beside these ")), "{shown}");
+    assert_eq!(others.iter().map(smps).sum::<u64>(), smps(all), "{shown}");
+    assert!(shown.contains(&format!(", {} SMPs; trace ", smps(all))), "{shown}");
+    let (_, shown) = screen(&[&["--remove-root", "--scheme", "auto"], &QUICK[..], &[FABRIC]].concat());
+    assert!(!shown.contains("beside these"), "one SMP of 48 says nothing: {shown}");
+}
+
 /// What is typed, the exit code, and a part of the message.
 type Case<'a> = (&'a [&'a str], i32, &'a str);
 

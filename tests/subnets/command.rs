@@ -53,6 +53,22 @@ fn a_list_is_shown_with_its_routers() {
     assert_eq!(json["routers"][1]["ports"][0]["subnet"], "subnet-0");
 }
 
+/// A name may have 64 letters; what stands beside names stays one column.
+#[test]
+fn columns_stand_beside_names_of_any_length() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let list = folder.path().join("two.subnets.yaml");
+    let fixture = |name: &str| format!("{}/fixtures/subnets/{name}", env!("CARGO_MANIFEST_DIR"));
+    let yaml = std::fs::read_to_string(fixture("two-subnets.subnets.yaml")).expect("a list");
+    let yaml = yaml.replace("name: subnet-0", "name: the-subnet-of-the-western-hall");
+    std::fs::write(&list, yaml.replace("fabric: ", &format!("fabric: {}", fixture("")))).expect("a list");
+    let shown = done(&["fabric", "show", text(&list)]);
+    let values = ["2, all joined", "prefix 0x", "16 switches, ", "32 links", "0x0200", "port "];
+    let column = |line: &str| values.iter().find_map(|value| line.find(&format!(" {value}")));
+    let columns: std::collections::BTreeSet<_> = shown.lines().filter_map(column).collect();
+    assert_eq!(columns, [30].into(), "{shown}");
+}
+
 #[test]
 fn what_is_generated_is_shown_converted_and_the_same_again() {
     let folder = tempfile::tempdir().expect("a folder");

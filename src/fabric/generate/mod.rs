@@ -189,6 +189,21 @@ pub enum GenerateError {
     },
 }
 
+impl GenerateError {
+    /// With the topology as somebody wrote it: what was left out there is not added.
+    #[must_use]
+    pub fn as_asked(mut self, asked: &str) -> GenerateError {
+        match &mut self {
+            GenerateError::Impossible { topology, .. }
+            | GenerateError::Radix { topology, .. }
+            | GenerateError::Luckless { topology, .. }
+            | GenerateError::Build { topology, .. } => *topology = asked.to_string(),
+            _ => {}
+        }
+        self
+    }
+}
+
 /// Generates the fabric of `topology`.
 ///
 /// # Errors

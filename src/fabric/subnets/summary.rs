@@ -156,38 +156,46 @@ impl fmt::Display for SubnetsSummary {
         if let [only] = &self.subnets[..] {
             return only.fabric.fmt(f);
         }
+        let names = self.subnets.iter().map(|own| &own.name).chain(self.routers.iter().map(|own| &own.name));
+        let width = names.map(|name| name.chars().count()).max().unwrap_or_default().max(NAMES);
         match self.parts {
-            1 => writeln!(f, "subnets      {}, all joined", self.subnets.len())?,
-            parts => writeln!(f, "subnets      {} in {parts} separate parts", self.subnets.len())?,
+            1 => writeln!(f, "{:<width$} {}, all joined", "subnets", self.subnets.len())?,
+            parts => writeln!(f, "{:<width$} {} in {parts} separate parts", "subnets", self.subnets.len())?,
         }
-        self.subnets.iter().try_for_each(|subnet| subnet.fmt(f))?;
-        writeln!(f, "routers      {}", self.routers.len())?;
-        self.routers.iter().try_for_each(|router| router.fmt(f))?;
+        self.subnets.iter().try_for_each(|subnet| write!(f, "{subnet:width$}"))?;
+        writeln!(f, "{:<width$} {}", "routers", self.routers.len())?;
+        self.routers.iter().try_for_each(|router| write!(f, "{router:width$}"))?;
         self.unjoined.iter().try_for_each(|port| writeln!(f, "joins nothing: {port}"))
     }
 }
 
+/// The least width of the column of names.
+const NAMES: usize = 12;
+
 impl fmt::Display for SubnetSummary {
+    /// The name in as many columns as asked for, and the numbers beside it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = f.width().unwrap_or(NAMES);
         let Summary { switches, switch_links, diameter, lids, .. } = &self.fabric;
-        writeln!(f, "{:<12} prefix {}", self.name, self.prefix)?;
+        writeln!(f, "{:<width$} prefix {}", self.name, self.prefix)?;
         let (hosts, ports) = (self.hosts, self.router_ports);
-        writeln!(f, "             {switches} switches, {hosts} ports of hosts, {ports} ports of routers")?;
-        write!(f, "             {switch_links} links between switches, diameter {diameter}, ")?;
+        writeln!(f, "{:width$} {switches} switches, {hosts} ports of hosts, {ports} ports of routers", "")?;
+        write!(f, "{:width$} {switch_links} links between switches, diameter {diameter}, ", "")?;
         match lids {
             Some((low, high)) => writeln!(f, "LIDs {low} to {high}")?,
             None => writeln!(f, "no LIDs")?,
         }
-        self.partitions.iter().try_for_each(|own| writeln!(f, "             partition {own}"))
+        self.partitions.iter().try_for_each(|own| writeln!(f, "{:width$} partition {own}", ""))
     }
 }
 
 impl fmt::Display for RouterSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:<12} {}", self.name, self.guid)?;
+        let width = f.width().unwrap_or(NAMES);
+        writeln!(f, "{:<width$} {}", self.name, self.guid)?;
         self.ports.iter().try_for_each(|port| {
             let at = port.at.as_deref().unwrap_or("no cable");
-            write!(f, "             port {} in {} at {at}, ", port.port, port.subnet)?;
+            write!(f, "{:width$} port {} in {} at {at}, ", "", port.port, port.subnet)?;
             match port.lid {
                 Some(lid) => writeln!(f, "LID {lid}, LMC {}", port.lmc),
                 None => writeln!(f, "no LID"),

@@ -7,7 +7,7 @@
 
 use crate::change::served;
 use crate::driver::{ChangeRecord, ForeseenCount, PhaseRecord, Running};
-use crate::fabric::{Fabric, NodeId, NodeKind};
+use crate::fabric::{Fabric, NodeId, NodeKind, NodeRole};
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::{ChangeProgress, Outcome, UNFINISHABLE};
 use crate::plan::{LanePartition, Plan};
@@ -169,6 +169,9 @@ pub struct Status {
     pub channels: Option<ChannelStatus>,
     /// Elements set aside for maintenance.
     pub aside: Vec<String>,
+    /// What was seen before and is not there; nothing while the subnet is not reached.
+    #[serde(default)]
+    pub missing: MissingStatus,
     /// How far plans for losses to come are, if any are prepared.
     #[serde(default)]
     pub foreseen: Option<ForeseenCount>,
@@ -287,6 +290,65 @@ impl FabricStatus {
             cas: present(NodeKind::Ca),
             links: fabric.links().count() as u64,
         }
+    }
+}
+
+/// What a manager has seen in its subnet and does not see now. What is set aside is there, and so not missing.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct MissingStatus {
+    /// Switches.
+    pub switches: MissingElements,
+    /// Nodes that are no switches.
+    pub hosts: MissingElements,
+    /// Cables whose ends are both there and joined to nothing: those of a missing node go with it.
+    pub cables: MissingElements,
+}
+
+/// Missing elements of one kind.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct MissingElements {
+    /// How many there are.
+    pub count: u64,
+    /// The names of the first 20 in the order of the fabric.
+    pub names: Vec<String>,
+}
+
+impl MissingElements {
+    /// The most that are named: a subnet whose half is dark must not fill a screen, or every status with its names.
+    const NAMED: usize = 20;
+
+    fn add(&mut self, name: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.names.len() < MissingElements::NAMED {
+            self.names.push(name());
+        }
+    }
+}
+
+impl MissingStatus {
+    /// Of a subnet as it runs.
+    pub fn of(running: &Running) -> MissingStatus {
+        MissingStatus::between(&running.known, &running.alive)
+    }
+
+    fn between(known: &Fabric, alive: &Fabric) -> MissingStatus {
+        let mut missing = MissingStatus::default();
+        let is_lost = |node: NodeId| !alive.node(node).present;
+        for (id, node) in known.nodes().filter(|&(id, node)| node.present && is_lost(id)) {
+            // What is a part of a switch goes with it.
+            match known.role(id) {
+                NodeRole::InSwitch => {}
+                _ if node.is_switch() => missing.switches.add(|| known.describe_node(id)),
+                _ => missing.hosts.add(|| known.describe_node(id)),
+            }
+        }
+        for (a, b) in known.links() {
+            let ends = [a, b];
+            if ends.iter().all(|&end| !is_lost(known.port(end).node) && alive.peer(end).is_none()) {
+                missing.cables.add(|| ends.map(|end| known.describe_port(end)).join(" – "));
+            }
+        }
+        missing
     }
 }
 
@@ -639,6 +701,7 @@ impl ChangeDone {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::generate::{Options, generate};
     use schemars::{JsonSchema, schema_for};
     use serde_json::{Value, json};
     use std::collections::BTreeSet;
@@ -701,6 +764,23 @@ mod tests {
         replies.extend([Reply::Status(Box::new(status())), Reply::Changed(Box::new(done))]);
         replies.extend([Reply::Done { text: text.clone() }, Reply::refused(Fault::Subnet, text)]);
         assert_all_are_understood("reply", &replies);
+    }
+
+    /// Cables and hosts of what is missing do not count twice, and names do not grow with the loss.
+    #[test]
+    fn what_is_missing_is_counted_by_kind_and_named() {
+        let known = generate(&"leaf-spine:2,2,30".parse().expect("a topology"), &Options::default()).expect("a fabric");
+        let at = |name: &str| known.nodes().find(|(_, node)| node.description == name).expect("a node").0;
+        let cable = known.ports_of(at("leaf-2")).find(|&port| known.neighbour(port) == Some(at("spine-2")));
+        let hosts = known.nodes().filter(|(_, node)| !node.is_switch()).map(|(id, _)| id).skip(1).take(25);
+        let gone: Vec<NodeId> = hosts.chain([at("spine-1")]).collect();
+        let alive = known.without_nodes(&gone).without_links(&[cable.expect("a cable")]);
+        let missing = MissingStatus::between(&known, &alive);
+        assert_eq!((missing.switches.count, &missing.switches.names[..]), (1, &["spine-1".to_string()][..]));
+        assert_eq!((missing.hosts.count, missing.hosts.names.len()), (25, 20));
+        assert_eq!(missing.cables.count, 1, "{missing:?}");
+        assert!(missing.cables.names[0].contains("leaf-2[") && missing.cables.names[0].contains(" – "), "{missing:?}");
+        assert_eq!(MissingStatus::between(&known, &known), MissingStatus::default());
     }
 
     #[test]

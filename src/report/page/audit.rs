@@ -4,7 +4,7 @@ use super::super::audit::{audit, has_safe_ends, unsafe_between};
 use super::super::audit_whole::unsafe_whole;
 use super::super::quantity::{count, counted};
 use super::parts;
-use super::{Origin, ResultPage, cycle};
+use super::{Origin, ResultPage, cycle, subnets};
 use maud::{Markup, html};
 use reconfig::audit::{Audit, AuditReport, AuditVerdict, AuditedSubnet};
 
@@ -28,14 +28,17 @@ pub fn audit_page(report: &AuditReport, origin: &Origin) -> String {
         },
         body: html! {
             @for subnet in &report.subnets { (tables(subnet)) }
-            @if let Some(refusal) = report.whole.as_ref().and_then(|own| own.refusal.as_ref()) {
-                section { h2 { "The refusal" } (parts::refusal(&refusal.to_string())) }
-            }
-            (parts::in_full(&told, report.whole.is_some()))
+            @if let Some(whole) = &report.whole { (subnets::audited(&report.subnets, whole)) }
+            (parts::in_full(&told, lists_faults(report)))
             (parts::again(origin, Vec::new()))
         },
     };
     page.render(origin.version)
+}
+
+/// Whether faults are named there that nothing above shows: circles are drawn.
+fn lists_faults(report: &AuditReport) -> bool {
+    report.audits().any(|own| own.faults.iter().any(|fault| *fault != "credit-loops"))
 }
 
 fn is_update(report: &AuditReport) -> bool {
@@ -80,8 +83,12 @@ fn fault(report: &AuditReport) -> String {
         subnet.tables.as_ref().filter(|_| is_between)
     });
     between.map(unsafe_between).unwrap_or_else(|| {
-        let when = if is_update(report) { "faults at some moment" } else { "faults in the routing" };
-        format!("{when}: {}", faults(report).join(", "))
+        let when = if is_update(report) { "at some moment the routing is unsafe" } else { "the routing is unsafe" };
+        let cycle = report.audits().find_map(|own| own.credit_loops.cycle.as_ref());
+        let waits =
+            cycle.map(|own| format!("{} can wait for each other in a cycle", counted(own.len() as u64, "lane")));
+        let others = faults(report).into_iter().filter(|fault| waits.is_none() || fault != "credit loops");
+        format!("{when}: {}", waits.iter().cloned().chain(others).collect::<Vec<_>>().join(", "))
     })
 }
 

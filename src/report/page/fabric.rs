@@ -1,9 +1,9 @@
 //! The fabric drawn: switches in levels over their hosts, or in a ring where every switch has hosts. A fabric of many
 //! nodes is folded: hosts into a number at their switch, then switches that stay into one box a level. What leaves,
-//! comes, or is cut off is drawn by itself.
+//! comes, is set aside or is cut off is drawn by itself.
 
 use super::super::quantity::{count, counted};
-use super::chart::px;
+use super::{chart::px, parts};
 use maud::{Markup, html};
 use reconfig::fabric::NodeId;
 use reconfig::scenario::{FabricMap, Fate};
@@ -122,15 +122,15 @@ pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWave
     let drawing = Drawing::of(map, stages);
     let (title, about) = (format!("{id}-title"), format!("{id}-about"));
     let fates = |wanted: Fate| map.nodes.iter().filter(|node| node.fate == wanted).count();
-    let keys = [(Fate::Leaves, leaves), (Fate::Comes, "comes"), (Fate::CutOff, "cut off")];
+    let named = |fate: Fate| if fate == Fate::Leaves { leaves } else { word(fate) };
     let has_links = |fate: Fate| map.links.iter().any(|link| link.fate == fate);
     html! {
         figure class="map" {
             figcaption {
                 b { "The fabric" } " " span class="unit" { (size(map)) }
                 span class="legend" {
-                    @for (fate, name) in keys.into_iter().filter(|(fate, _)| fates(*fate) > 0 || has_links(*fate)) {
-                        span { i class={ "key " (class(fate)) } {} (name) }
+                    @for fate in MOVES.into_iter().filter(|&fate| fates(fate) > 0 || has_links(fate)) {
+                        span { i class={ "key " (class(fate)) } {} (named(fate)) }
                     }
                     @for stage in Stage::ALL.into_iter().filter(|_| !stages.is_empty()) {
                         span { (stage.mark()) " " (stage.word()) }
@@ -167,29 +167,39 @@ fn described(map: &FabricMap) -> String {
             map.nodes.iter().filter(|node| node.fate == fate).map(|node| node.name.as_str()).take(20).collect();
         names.join(", ")
     };
-    let told = [(Fate::Leaves, "Leaves"), (Fate::Comes, "Comes"), (Fate::CutOff, "Cut off")]
-        .map(|(fate, word)| (named(fate), word))
+    let told = MOVES
+        .map(|fate| (named(fate), parts::capital(word(fate))))
         .into_iter()
         .filter(|(names, _)| !names.is_empty())
         .map(|(names, word)| format!(" {word}: {names}."));
     format!("{}.{}", size(map), told.collect::<String>())
 }
 
+/// What is told of by itself.
+const MOVES: [Fate; 4] = [Fate::Leaves, Fate::SetAside, Fate::Comes, Fate::CutOff];
+
 fn class(fate: Fate) -> &'static str {
     match fate {
         Fate::Stays => "stays",
         Fate::Comes => "comes",
         Fate::CutOff => "cutoff",
+        Fate::SetAside => "aside",
         Fate::Leaves => "leaves",
     }
 }
 
+/// Behind a name; nothing where nothing becomes of it.
+fn in_brackets(fate: Fate) -> String {
+    if fate == Fate::Stays { String::new() } else { format!(" ({})", word(fate)) }
+}
+
 fn word(fate: Fate) -> &'static str {
     match fate {
-        Fate::Stays => "",
-        Fate::Comes => " (comes)",
-        Fate::CutOff => " (cut off)",
-        Fate::Leaves => " (leaves)",
+        Fate::Stays => "stays",
+        Fate::Comes => "comes",
+        Fate::CutOff => "cut off",
+        Fate::SetAside => "set aside",
+        Fate::Leaves => "leaves",
     }
 }
 
@@ -354,7 +364,7 @@ impl Drawing {
 
     fn line(&self, (a, b): (usize, usize), fate: Fate, cables: usize) -> Markup {
         let (from, to) = (&self.shapes[a], &self.shapes[b]);
-        let told = format!("{} – {}: {}{}", from.about, to.about, counted(cables as u64, "cable"), word(fate));
+        let told = format!("{} – {}: {}{}", from.about, to.about, counted(cables as u64, "cable"), in_brackets(fate));
         html! {
             line class={ "cable " (class(fate)) } x1=(px(from.x)) y1=(px(from.y)) x2=(px(to.x)) y2=(px(to.y)) {
                 title { (told) }
@@ -365,7 +375,7 @@ impl Drawing {
 
 impl Shape {
     fn of(name: String, is_host: bool, fate: Fate, level: usize) -> Shape {
-        let about = format!("{name}{}", word(fate));
+        let about = format!("{name}{}", in_brackets(fate));
         Shape {
             label: name,
             about,
@@ -433,7 +443,9 @@ impl Shape {
             @if letters >= 4 {
                 text class={ "name " (class) } x=(px(self.x)) y=(px(self.y + 4.0)) { (short(&self.label, letters)) }
             }
-            @if self.hosts > 0 && self.width > 14.0 {
+            @if self.fate == Fate::SetAside {
+                text class="under" x=(px(self.x)) y=(px(self.y + height / 2.0 + 14.0)) { (word(self.fate)) }
+            } @else if self.hosts > 0 && self.width > 14.0 {
                 text class="under" x=(px(self.x)) y=(px(self.y + height / 2.0 + 14.0)) {
                     (count(self.hosts as u64)) @if self.folded > 0 { " hosts" }
                     title { (counted(self.hosts as u64, "host")) " at " (self.about) }

@@ -213,6 +213,7 @@ fn verdict(state: &LiveState, begun: Option<&str>, gone: Option<&str>) -> Markup
         h1 { span class={ "word " (class) } { (word) } " " (change_sentence(status, state.progress.as_ref())) }
         @if state.progress.is_some() { p class="beside" { (change_beside(status, begun)) } }
         @if let Some(gone) = gone { p class="beside refusal" { (gone) } }
+        @if !status.aside.is_empty() { p class="beside aside" { "Set aside by order: " (status.aside.join(", ")) "." } }
         @if let Some(trouble) = &status.trouble { p class="beside refusal" { "Trouble: " (trouble) } }
         @for degraded in &status.degraded { p class="beside refusal" { "Degraded: " (degraded.in_words()) } }
         @if let Some(instead) = &status.instead { p class="beside" { (instead) } }
@@ -306,14 +307,16 @@ fn map(state: &LiveState) -> (Option<String>, Markup) {
     match (&state.progress, &state.running) {
         (Some(progress), _) => {
             let draft = progress.plan().draft();
-            let of = FabricMap::between(&draft.routed, &draft.after, draft.sm, |node| is_switch(&draft.routed, node));
+            let is_switch = |node| is_switch(&draft.routed, node);
+            // What leaves and survives was ordered out.
+            let of = FabricMap::with_aside(&draft.routed, &draft.after, &draft.surviving, draft.sm, is_switch);
             let stages = written(progress, Standing::of(progress, &state.status));
             (None, fabric::draw(&of, "live-fabric", &stages, "leaves"))
         }
         (None, Some(running)) => {
-            let Running { known, routed, sm, .. } = &**running;
-            let of = FabricMap::between(known, routed, *sm, |node| is_switch(known, node));
-            (gone(&of), fabric::draw(&of, "live-fabric", &BTreeMap::new(), "gone or set aside"))
+            let Running { known, routed, alive, sm, .. } = &**running;
+            let of = FabricMap::with_aside(known, routed, alive, *sm, |node| is_switch(known, node));
+            (gone(&of), fabric::draw(&of, "live-fabric", &BTreeMap::new(), "gone"))
         }
         (None, None) => (None, html! { p class="none" { "It is drawn once it is up." } }),
     }
@@ -321,14 +324,11 @@ fn map(state: &LiveState) -> (Option<String>, Markup) {
 
 /// What a subnet at rest lacks of all that it has had.
 fn gone(map: &FabricMap) -> Option<String> {
-    let nodes = |is_switch: bool| {
-        map.nodes
-            .iter()
-            .filter(|node| node.is_switch == is_switch && matches!(node.fate, Fate::Leaves | Fate::CutOff))
-            .count()
-    };
+    let is_gone = |fate: Fate| matches!(fate, Fate::Leaves | Fate::CutOff);
+    let nodes =
+        |is_switch: bool| map.nodes.iter().filter(|node| node.is_switch == is_switch && is_gone(node.fate)).count();
     let whole = |end: usize| map.nodes[end].fate == Fate::Stays;
-    let own = map.links.iter().filter(|link| link.fate != Fate::Stays && whole(link.ends.0) && whole(link.ends.1));
+    let own = map.links.iter().filter(|link| is_gone(link.fate) && whole(link.ends.0) && whole(link.ends.1));
     let cables: usize = own.map(|link| link.cables).sum();
     let counts = [(nodes(true), "switch"), (nodes(false), "host"), (cables, "cable")];
     let told: Vec<String> = counts
@@ -338,7 +338,7 @@ fn gone(map: &FabricMap) -> Option<String> {
         .collect();
     let (last, before) = told.split_last()?;
     let all = if before.is_empty() { last.clone() } else { format!("{} and {last}", before.join(", ")) };
-    Some(format!("Gone, cut off or set aside: {all} that this manager has seen before."))
+    Some(format!("Gone or cut off: {all} that this manager has seen before."))
 }
 
 /// How far the writes have come, device by device: a device may have waves to come when one is written.
@@ -408,11 +408,15 @@ mod tests {
         assert_eq!(clock(at), "01:01:01 UTC");
         let node = |is_switch, fate| MapNode { node: NodeId(0), name: String::new(), is_switch, fate };
         let link = |ends, fate, cables| MapLink { ends, fate, cables };
-        let nodes =
-            vec![node(true, Fate::Leaves), node(true, Fate::Stays), node(true, Fate::Stays), node(false, Fate::CutOff)];
-        let links = vec![link((0, 1), Fate::Leaves, 4), link((1, 2), Fate::Leaves, 1), link((0, 3), Fate::CutOff, 1)];
+        let stays = || node(true, Fate::Stays);
+        let mut nodes = vec![node(true, Fate::Leaves), stays(), stays(), node(false, Fate::CutOff)];
+        let mut links =
+            vec![link((0, 1), Fate::Leaves, 4), link((1, 2), Fate::Leaves, 1), link((0, 3), Fate::CutOff, 1)];
+        // What was ordered out is not among them.
+        nodes.push(node(true, Fate::SetAside));
+        links.extend([link((1, 4), Fate::SetAside, 2), link((1, 2), Fate::SetAside, 1)]);
         let told = gone(&FabricMap { nodes, links }).expect("something is gone");
-        assert!(told.starts_with("Gone, cut off or set aside: 1 switch, 1 host and 1 cable "), "{told}");
+        assert!(told.starts_with("Gone or cut off: 1 switch, 1 host and 1 cable "), "{told}");
         assert_eq!(gone(&FabricMap { nodes: vec![node(true, Fate::Stays)], links: Vec::new() }), None);
         let waves = |written, all, writing| NodeWaves { written, all, writing }.stage();
         assert_eq!(waves(2, 5, false), Stage::Partly, "it is not green before its last wave is written");

@@ -15,6 +15,7 @@ mod plan;
 mod reproduction;
 mod route;
 mod sections;
+mod subnets;
 mod verdict;
 mod what_if;
 mod words;
@@ -27,6 +28,7 @@ pub use route::route_page;
 pub use what_if::what_if_page;
 
 use super::compare;
+use super::quantity::counted;
 use super::simulation::{AutoInstead, auto_instead};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use reconfig::plan::Scheme;
@@ -176,6 +178,13 @@ pub fn simulation_page(reports: &[SimulationReport], auto: Option<&AutoInstead>,
 }
 
 fn headline(report: &SimulationReport, runs: usize) -> String {
+    if !report.has_change() {
+        // Where nothing changes no scheme is at work.
+        let [subnets, routers] = [(report.subnets.len(), "subnet"), (report.routers.len(), "router")];
+        let told = [subnets, routers].into_iter().filter(|(number, _)| *number > 0);
+        let told: Vec<String> = told.map(|(number, name)| counted(number as u64, name)).collect();
+        return format!("{}; {}, routing {}", report.what, told.join(" and "), report.engine);
+    }
     let departure = match report.departure {
         "none" => String::new(),
         departure => format!(" ({departure})"),

@@ -1,7 +1,7 @@
 //! The page about a plan.
 
 use super::super::cut_off;
-use super::super::plan::{self, PlanFacts, PlanReport, WaveFacts};
+use super::super::plan::{self, PlanFacts, PlanReport, Refused, WaveFacts};
 use super::super::quantity::{count, counted, duration, engine_pair, repaired, root_pair, size_of};
 use super::parts::{self, TableField, named, table};
 use super::{Origin, ResultPage, cycle, fabric};
@@ -22,14 +22,15 @@ pub fn plan_page(report: &PlanReport, origin: &Origin) -> String {
     let page = ResultPage {
         command: "plan",
         word,
-        sentence: sentence(report),
+        sentence: sentence(report).replace("in-place", "in\u{2011}place"),
         beside: report.strands().map(cut_off::first_and_fix).into_iter().chain(waits(report)).collect(),
         what: format!("{} change; routing {engine}{roots}", report.departure),
         body: html! {
-            @if let Some(facts) = &report.plan { (planned(report, facts)) }
+            // What speaks against a plan comes before what the plan would do.
             @if let Some(refused) = &report.refusal {
                 section { h2 { "The refusal" } (parts::refusal(&refused.text)) (evidence(report)) }
             }
+            @if let Some(facts) = &report.plan { (planned(report, facts)) }
             @if let Some(why) = &report.unplanned {
                 @let told = answered(why).map_or(why.as_str(), |(_, rest)| rest);
                 section { h2 { "Why there is no plan" } (parts::paragraphs(told, "")) (evidence(report)) }
@@ -170,19 +171,23 @@ fn wave(own: &WaveFacts) -> Vec<TableField> {
     ]
 }
 
-/// What was refused, drawn where it is a circle.
+/// What was refused, drawn where it is a circle. Where one plan was tried, its text stands above already.
 fn evidence(report: &PlanReport) -> Markup {
     let own = report.refusal.iter().filter(|_| report.attempts.is_empty());
     html! {
-        @for (rank, refused) in own.chain(&report.attempts).enumerate() {
-            @let id = format!("plan-cycle-{rank}");
+        @for refused in own { (drawn(refused, "plan-cycle").unwrap_or_default()) }
+        @for (rank, refused) in report.attempts.iter().enumerate() {
             h3 { "Refused: " (refused.what) }
-            @match &refused.evidence {
-                Refusal::Deadlock(own) => (cycle::refused(own, &id)),
-                Refusal::Loop(own) => (cycle::looped(own, &id)),
-                _ => (parts::paragraphs(&refused.text, "")),
-            }
+            (drawn(refused, &format!("plan-cycle-{rank}")).unwrap_or_else(|| parts::paragraphs(&refused.text, "")))
         }
+    }
+}
+
+fn drawn(refused: &Refused, id: &str) -> Option<Markup> {
+    match &refused.evidence {
+        Refusal::Deadlock(own) => Some(cycle::refused(own, id)),
+        Refusal::Loop(own) => Some(cycle::looped(own, id)),
+        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::quantity::{count, counted, size_of};
 use super::super::routing::{self, RouteReport, SubnetRoute};
-use super::parts;
+use super::parts::{self, TableField, table};
 use super::{Origin, ResultPage, cycle};
 use maud::{Markup, html};
 use reconfig::verify::Refusal;
@@ -35,12 +35,37 @@ pub fn route_page(report: &RouteReport, origin: &Origin) -> String {
             }
         }),
         body: html! {
+            @if report.subnets.len() > 1 { (each(report)) }
             @for (rank, own) in report.subnets.iter().enumerate() { (subnet(own, report.subnets.len() > 1, &format!("s{rank}"))) }
             (parts::in_full(&routing::route(report), false))
             (parts::again(origin, Vec::new()))
         },
     };
     page.render(origin.version)
+}
+
+/// The subnets side by side.
+fn each(report: &RouteReport) -> Markup {
+    let row = |own: &SubnetRoute| {
+        let facts = &own.facts;
+        let size = facts.fabric;
+        let counts =
+            [size.switches as u64, size.cas as u64, facts.lids.total as u64, facts.paths.count, facts.paths.most];
+        let proof = if own.safe { "proved" } else { "refused" };
+        [TableField::text(&own.name), TableField::text(proof)]
+            .into_iter()
+            .chain([TableField::text(&facts.layers.to_string())])
+            .chain(counts.map(TableField::count))
+            .chain([TableField::count(facts.load.most.into())])
+            .collect()
+    };
+    let header = ["subnet", "routing", "layers", "switches", "CAs", "LIDs", "paths", "most switches", "busiest cable"];
+    html! {
+        section {
+            h2 { "The subnets" }
+            (table("Each subnet, judged by itself", &header, report.subnets.iter().map(row), true))
+        }
+    }
 }
 
 fn subnet(own: &SubnetRoute, several: bool, id: &str) -> Markup {

@@ -2,10 +2,10 @@
 
 use super::super::compare;
 use super::super::quantity::{count, counted, duration, engine_pair, latency, percent, size_of};
-use super::super::{run, series};
+use super::super::{run, series, subnets as several};
 use super::chart::{Chart, ChartLine, Form, PhaseBand, TimeAxis, TimeMark, axis_time, highest, line, px, short};
 use super::parts::{self, TableField, named, table};
-use super::{cycle, fabric};
+use super::{cycle, fabric, subnets};
 use maud::{Markup, html};
 use reconfig::scenario::{BinReport, Ending, HostLosses, PhaseReport, SimulationReport, SubnetChange};
 
@@ -166,6 +166,7 @@ impl<'a> Run<'a> {
             // What the run ended with comes before what led to it.
             @if self.report.deadlock.is_some() { section { h2 { "The deadlock" } (self.deadlock()) } }
             (self.change())
+            (subnets::simulated(self.report))
             (self.phases())
             section {
                 h2 { "Traffic over time" }
@@ -454,12 +455,17 @@ impl<'a> Run<'a> {
         let engine = engine_pair(&report.engine, report.engine_after.as_deref());
         let roots = report.only_change().map_or_else(String::new, run::roots);
         let routing = vec![TableField::text("routing"), TableField::value(&format!("{engine}{roots}"))];
+        // Of several subnets only the whole is proved: within each of them nothing is to be seen of the others.
+        let whole = proof.whole.as_ref().filter(|_| proof.refusal.is_none());
+        let whole = whole.map(|whole| parts::sentence(&several::proof(whole, None)));
         // Where nothing changes there is no plan, and nothing to prove of one.
         if !report.has_change() {
             return html! {
                 section {
                     h2 { "The routing" }
                     (table("The routing in force", &["what", "value"], [routing].into_iter(), false))
+                    @if let Some(whole) = &whole { p { (super::unbroken(whole)) } }
+                    @if let Some(refusal) = &proof.refusal { (parts::refusal(refusal)) }
                     (parts::notes(&report.notes))
                 }
             };
@@ -467,13 +473,15 @@ impl<'a> Run<'a> {
         let status = vec![TableField::text("proof before the first write"), TableField::value(proof.status)];
         let rows = [vec![TableField::text("scheme"), TableField::value(&compare::name(report))], routing, status];
         // A proof that was refused counted nothing.
-        let numbers = numbers.into_iter().filter(|(name, _)| proof.refusal.is_none() || *name == "waves");
+        let numbers =
+            numbers.into_iter().filter(|(name, _)| (proof.refusal.is_none() && whole.is_none()) || *name == "waves");
         let counts =
             numbers.map(|(name, number)| vec![TableField::text(name), TableField::value(&count(number as u64))]);
         html! {
             section {
                 h2 { "Plan and proof" }
                 (table("The plan in numbers", &["what", "value"], rows.into_iter().chain(counts), false))
+                @if let Some(whole) = &whole { p { (super::unbroken(whole)) } }
                 @if let Some(refusal) = &proof.refusal { (parts::refusal(refusal)) }
                 @if let Some(cycle) = &proof.cycle { (cycle::refused(cycle, &format!("{}-cycle", self.id))) }
                 (parts::assumed(report.assumptions.iter().map(String::as_str)))
@@ -593,18 +601,13 @@ fn phase_row(phase: &PhaseReport) -> Vec<TableField> {
     [TableField::text(&phase.name)].into_iter().chain(times).chain([TableField::count(phase.smps)]).collect()
 }
 
-/// What passed and was sent outside of the phases, such as until the loss was noticed, and the sums of all.
+/// What passed and was sent outside of the phases, and the sums of all.
 fn sum_rows(change: &SubnetChange) -> Vec<Vec<TableField>> {
-    let Some(all_ns) = change.change_ns else { return Vec::new() };
-    let took_ns: u64 = change.sweep_and_phases().map(|phase| phase.end_ns.saturating_sub(phase.start_ns)).sum();
-    let sent: u64 = change.sweep_and_phases().map(|phase| phase.smps).sum();
-    let besides = (all_ns.saturating_sub(took_ns), change.smps.total.saturating_sub(sent));
-    let rows = [("beside these", besides), ("in all", (all_ns, change.smps.total))];
     let none = || TableField::plain(String::new());
-    let row = |(name, (ns, smps)): (&str, (u64, u64))| {
+    let row = |(name, ns, smps): (&str, u64, u64)| {
         vec![TableField::text(name), none(), none(), TableField::ranked(duration(ns), ns), TableField::count(smps)]
     };
-    rows.into_iter().map(row).collect()
+    run::sums(change).into_iter().flatten().map(row).collect()
 }
 
 /// Phases as bars under each other.

@@ -15,8 +15,14 @@ pub(super) fn word(report: &SimulationReport) -> (&'static str, &'static str) {
         (Ending::NotReached, _) => ("not reached", "bad"),
         (Ending::Completed, true) => ("completed", "good"),
         (Ending::Completed, false) if report.strands().is_some() => ("cuts hosts off", "bad"),
+        (Ending::Completed, false) if is_refused(report) => ("not proved", "bad"),
         (Ending::Completed, false) => ("completed with losses", "bad"),
     }
+}
+
+/// Whether nothing was lost, and only the proof says no.
+fn is_refused(report: &SimulationReport) -> bool {
+    report.proof.refusal.is_some() && report.lost_in_all == 0 && !report.has_change()
 }
 
 /// How the change ended, and what it lost.
@@ -42,10 +48,17 @@ pub(super) fn sentence(report: &SimulationReport) -> String {
             };
             format!("{begins} No traffic was simulated, so nothing could be lost.")
         }
-        Ending::Completed if !report.has_change() => match report.lost_in_all {
-            0 => "Nothing changed, and nothing was lost.".to_string(),
-            lost => format!("Nothing changed, and {} were discarded{load}.", counted(lost, "packet")),
-        },
+        Ending::Completed if !report.has_change() => {
+            let refused = if is_refused(report) {
+                " The routing is refused all the same: a deadlock is not excluded."
+            } else {
+                ""
+            };
+            match report.lost_in_all {
+                0 => format!("Nothing changed, and nothing was lost.{refused}"),
+                lost => format!("Nothing changed, and {} were discarded{load}.{refused}", counted(lost, "packet")),
+            }
+        }
         // Who reads only this sentence is to know of both.
         Ending::Completed if change_lost == 0 && report.packets.lost_to_failure > 0 => {
             let lost = counted(report.packets.lost_to_failure, "packet");

@@ -80,15 +80,12 @@ fn losses(report: &WhatIfReport) -> Markup {
     let elsewhere = losses.iter().any(|loss| loss.cut_off_elsewhere > 0);
     let header = ["loss", "#", "cut off", "elsewhere", "pairs out", "writes take", "scheme", "waves", "SMPs"];
     let header: Vec<&str> = header.into_iter().filter(|name| elsewhere || *name != "elsewhere").collect();
-    let mut listed: Vec<(usize, &LossReport)> = losses.iter().enumerate().take(MOST_LOSSES).collect();
-    listed.sort_by_key(|(_, loss)| loss.is_left_out());
-    let leaves_out = listed.last().is_some_and(|(_, loss)| loss.is_left_out());
-    let rows = listed.into_iter().map(|own| row(own, elsewhere));
+    let rows = losses.iter().enumerate().take(MOST_LOSSES).map(|own| row(own, elsewhere));
     let omitted = losses.len().saturating_sub(MOST_LOSSES) as u64;
     html! {
         section {
             h2 { "Losses by harm" }
-            p { "The worst first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out for longest. " @if leaves_out { "Those for which no change was planned come last." } }
+            p { "The worst first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out for longest. " @if report.leaves_out() { "Those for which no change was planned come last." } }
             p {
                 b { "Pairs out" } " counts ordered pairs of an end port and a LID that have no way until tables are rewritten; "
                 "who is cut off does not count."

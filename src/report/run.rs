@@ -30,10 +30,8 @@ fn took_ns(phase: &PhaseReport) -> u64 {
     phase.end_ns.saturating_sub(phase.start_ns)
 }
 
-/// The phases of a change, with their times and datagrams; nothing where none was passed. Sums follow where more than a
-/// twentieth is outside of the phases: else they are the last line's again.
+/// The phases of a change, with their times and datagrams, and what is outside of them; nothing where none was passed.
 pub(super) fn phases(text: &mut String, change: &SubnetChange) {
-    const NOTICEABLE: u64 = 20;
     let mut phases = change.sweep_and_phases().peekable();
     if phases.peek().is_none() {
         return;
@@ -44,10 +42,7 @@ pub(super) fn phases(text: &mut String, change: &SubnetChange) {
         let times = [phase.start_ns, phase.end_ns, took_ns(phase)].map(|ns| number(duration(ns)));
         rows.add_row([Cell::new(&phase.name)].into_iter().chain(times).chain([number(count(phase.smps))]));
     }
-    let is_noticeable = |[(_, ns, smps), (_, all_ns, all)]: &[(&str, u64, u64); 2]| {
-        ns.saturating_mul(NOTICEABLE) > *all_ns || smps.saturating_mul(NOTICEABLE) > *all
-    };
-    for (name, ns, smps) in sums(change).filter(is_noticeable).into_iter().flatten() {
+    for (name, ns, smps) in sums(change).into_iter().flatten() {
         let none = || Cell::new("");
         rows.add_row([Cell::new(name), none(), none(), number(duration(ns)), number(count(smps))]);
     }

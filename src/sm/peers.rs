@@ -7,7 +7,7 @@ use super::mailbox::{Happening, SharedMailbox};
 use super::responder::{SharedResponder, peer};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
-use crate::subnet::{Ask, AskResult, Manager, RequestTarget, SubnetError, SubnetManager};
+use crate::subnet::{Ask, AskResult, Discovered, Manager, RequestTarget, SubnetError, SubnetManager, SweptTopology};
 use crate::transport::{Datagram, Transport};
 use crate::wire::{AttributeId, Method, NodeType, Notice, PortInfo, Route, SmInfo, Smp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +20,10 @@ const IS_SM: u32 = 1 << 1;
 pub(super) struct PeerManagers {
     /// The GUID of each manager's port, by the GUID in its SMInfo. Indices would be of one fabric, and it is replaced.
     ports: BTreeMap<Guid, Guid>,
+    /// The subnet as the last survey found it, where some of it was not known: it may have a manager of its own.
+    swept: Option<SweptTopology>,
+    /// Whether the manager has that view in place of the known one.
+    is_facing: bool,
 }
 
 impl PeerManagers {
@@ -34,6 +38,7 @@ impl PeerManagers {
         own: PortId,
         until_event: bool,
     ) -> Result<bool, SmError> {
+        self.swept = None;
         // A port may have lost the capability bit, as those of ibsim do with their link, and its manager runs all the
         // same.
         let callers = manager.take_callers();
@@ -63,6 +68,45 @@ impl PeerManagers {
         }
         responder.borrow_mut().step(ElectionEvent::Swept(peers), manager.now_ns());
         Ok(true)
+    }
+
+    /// The same in all that a sweep found, where some of it is not known. A subnet that is joined with this one comes
+    /// with its manager: both must know which of them is master before either takes the other's devices in.
+    pub(super) async fn find_in_all<T: Transport>(
+        &mut self,
+        manager: &mut Manager<T>,
+        responder: &SharedResponder,
+        found: &Discovered,
+        until_event: bool,
+    ) -> Result<bool, SmError> {
+        let mut swept = SweptTopology::new(found);
+        manager.trade_topology(&mut swept);
+        let is_whole = self.find(manager, responder, &found.fabric, found.sm_port, until_event).await;
+        manager.trade_topology(&mut swept);
+        self.swept = Some(swept);
+        is_whole
+    }
+
+    /// The port of a manager, in the view of the subnet that has it; [`PeerManagers::turn_back`] ends that.
+    fn face<T: Transport>(&mut self, manager: &mut Manager<T>, peer: Guid) -> Option<PortId> {
+        if let Some(port) = self.port_of(manager, peer) {
+            return Some(port);
+        }
+        manager.trade_topology(self.swept.as_mut()?);
+        self.is_facing = true;
+        let port = self.port_of(manager, peer);
+        if port.is_none() {
+            self.turn_back(manager);
+        }
+        port
+    }
+
+    fn turn_back<T: Transport>(&mut self, manager: &mut Manager<T>) {
+        if std::mem::take(&mut self.is_facing)
+            && let Some(swept) = &mut self.swept
+        {
+            manager.trade_topology(swept);
+        }
     }
 
     /// The port of a manager in the fabric that is known now, if it is cabled there.
@@ -179,9 +223,11 @@ impl PeerManagers {
         guid: Guid,
         is_up: bool,
     ) -> Result<(), SmError> {
-        let Some(port) = self.port_of(manager, guid) else { return Ok(()) };
+        let Some(port) = self.face(manager, guid) else { return Ok(()) };
         let ask = Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
-        if let Some(Ok(data)) = self.tell(manager, port, ask, is_up).await?
+        let answer = self.tell(manager, port, ask, is_up).await;
+        self.turn_back(manager);
+        if let Some(Ok(data)) = answer?
             && let Some(peer) = peer(&SmInfo::decode(&data))
         {
             responder.borrow_mut().step(ElectionEvent::Answered(peer), manager.now_ns());
@@ -197,11 +243,13 @@ impl PeerManagers {
         (guid, order): (Guid, PeerOrder),
         is_up: bool,
     ) -> Result<(), SmError> {
-        let Some(port) = self.port_of(manager, guid) else { return Ok(()) };
+        let Some(port) = self.face(manager, guid) else { return Ok(()) };
         let data = Box::new(responder.borrow_mut().info().encode());
         let (method, attribute, modifier) = (Method::Set, AttributeId::SmInfo, order.number());
         let ask = Ask { place: RequestTarget::Port(port), method, attribute, modifier, data };
-        let event = match (self.tell(manager, port, ask, is_up).await?, order) {
+        let answer = self.tell(manager, port, ask, is_up).await;
+        self.turn_back(manager);
+        let event = match (answer?, order) {
             (Some(Ok(_)), PeerOrder::Handover) => ElectionEvent::Taken(guid),
             (Some(Err(SubnetError::Refused { .. })), PeerOrder::Handover) => ElectionEvent::Refused(guid),
             _ => return Ok(()),
@@ -230,9 +278,10 @@ impl PeerManagers {
     }
 
     /// Sends trap 144 to a master: something changed at this end port, so the master sweeps again.
-    async fn send_trap<T: Transport>(&self, manager: &mut Manager<T>, guid: Guid) -> Result<(), SmError> {
-        let Some(info) = self.port_of(manager, guid).and_then(|port| manager.port_info(port)) else { return Ok(()) };
-        let lid = info.lid;
+    async fn send_trap<T: Transport>(&mut self, manager: &mut Manager<T>, guid: Guid) -> Result<(), SmError> {
+        let info = self.face(manager, guid).and_then(|port| manager.port_info(port)).cloned();
+        self.turn_back(manager);
+        let Some(lid) = info.map(|info| info.lid) else { return Ok(()) };
         if !lid.is_unicast() {
             return Ok(());
         }

@@ -482,7 +482,11 @@ impl<T: Transport> Upkeep<T> {
         let sm = *sm;
         self.aside.surveyed(self.driver.subnet().manager(), known, &alive);
         self.record_aside();
-        peers.find(&mut self.driver.subnet_mut().manager, &context.responder, &alive, sm, until_event).await
+        let manager = &mut self.driver.subnet_mut().manager;
+        match self.sighting.as_ref().filter(|sighting| sighting.stranger.is_some()) {
+            Some(sighting) => peers.find_in_all(manager, &context.responder, &sighting.discovered, until_event).await,
+            None => peers.find(manager, &context.responder, &alive, sm, until_event).await,
+        }
     }
 
     /// Sets up ports that bounced, and newcomers. Returns the target of the next change, if one is needed.

@@ -164,6 +164,18 @@ impl KnownTopology {
     }
 }
 
+/// What a sweep found, known devices and others, with the paths through it.
+#[derive(Debug)]
+pub struct SweptTopology(KnownTopology);
+
+impl SweptTopology {
+    /// The subnet as found.
+    pub fn new(found: &Discovered) -> SweptTopology {
+        let (fabric, sm) = (found.fabric.clone(), found.sm_port);
+        SweptTopology(KnownTopology { paths: DirectedPaths::new(&fabric, sm), fabric, sm })
+    }
+}
+
 /// The report of a device that a drain token has arrived at a leaf.
 #[derive(Clone, Debug)]
 pub(super) struct TokenReport {
@@ -396,6 +408,15 @@ impl<T: Transport> Manager<T> {
                 return Ok(received);
             }
         }
+    }
+
+    /// Trades the known fabric for another view of the subnet, or back: for questions to devices that are not known yet.
+    /// Indices are those of the view in place. Does nothing before a fabric is known.
+    pub fn trade_topology(&mut self, other: &mut SweptTopology) {
+        let Some(own) = &mut self.topology else { return };
+        std::mem::swap(own, &mut other.0);
+        let there = |&node: &NodeId| own.fabric.by_guid(other.0.fabric.node(node).guid);
+        self.changed = self.changed.iter().filter_map(there).collect();
     }
 
     /// Calls the responder and sends what it returns.

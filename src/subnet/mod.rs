@@ -38,7 +38,7 @@ pub use devices::{DeviceProfile, DeviceSettings};
 pub use error::SubnetError;
 pub use fence::{Fence, FenceStage};
 pub use health::{Ailment, FailingAs};
-pub use manager::{AWAY_NS, Manager, SourceControl};
+pub use manager::{AWAY_NS, Manager, SourceControl, SweptTopology};
 pub use missing::MissingDevice;
 pub use responder::Respond;
 pub use sweep::Discovered;

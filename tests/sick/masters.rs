@@ -64,6 +64,38 @@ fn two_masters_are_one_within_two_polls_of_the_joint() {
     }
 }
 
+/// Two subnets that were never one are joined: their managers decide who is master before either takes in what the other
+/// has, though LIDs are held twice.
+#[test]
+fn two_subnets_that_never_met_have_one_master_before_either_takes_the_other_in() {
+    for shows_bit in [true, false] {
+        let mut first = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+        let leaf = first.node("leaf-1");
+        let is_up = |port: &PortId| {
+            let next = first.fabric.neighbour(*port);
+            next.is_some_and(|next| first.fabric.node(next).is_switch())
+        };
+        let cables: Vec<PortId> = first.fabric.ports_of(leaf).filter(is_up).collect();
+        first.transport.with(|sim| cables.iter().for_each(|&cable| sim.kill(cable)));
+        let mut second = first.beside("host-9 HCA-1", Setup::default());
+        let ends = ["host-1 HCA-1", "host-9 HCA-1"].map(|name| first.port(name));
+        first.transport.with(|sim| ends.iter().for_each(|&end| sim.set_is_sm(end, shows_bit)));
+        let both_up = |one: &Scene, other: &Scene| one.arrival().is_some() && other.arrival().is_some();
+        assert!(both(&mut first, &mut second, 60 * S, both_up), "{:?}", roles(&first, &second));
+        both(&mut first, &mut second, 5 * S, |_, _| false);
+        assert_eq!(roles(&first, &second), ["master", "master"]);
+        first.transport.with(|sim| cables.iter().for_each(|&cable| sim.revive(cable)));
+        let begun = |scene: &Scene| scene.said.borrow().iter().any(|said| matches!(said, Happening::Begun { .. }));
+        let decided = |one: &Scene, other: &Scene| roles(one, other) == ["master", "standby"];
+        let joined = both(&mut first, &mut second, 2 * POLL_NS, |one, other| decided(one, other) || begun(one));
+        assert!(joined && decided(&first, &second), "bit {shows_bit}: {:?}", roles(&first, &second));
+        assert!(!begun(&first) && !begun(&second), "bit {shows_bit}: a change began before there was one master");
+        let whole = both(&mut first, &mut second, 60 * S, |one, _| one.unreached(&[]).is_empty());
+        assert!(whole, "bit {shows_bit}: {:?}", first.failures());
+        assert_eq!(roles(&first, &second), ["master", "standby"], "bit {shows_bit}");
+    }
+}
+
 /// Whoever only looks leaves it to the master to learn what switches say: the trap may be lost.
 #[test]
 fn who_does_not_manage_the_subnet_clears_no_bits() {

@@ -444,6 +444,10 @@ impl Scene {
                 return true;
             }
             let switch = self.fabric.port(next).node;
+            // Where a LID is held twice, the way may end at the other one that holds it.
+            if !self.fabric.node(switch).is_switch() {
+                return false;
+            }
             let Some(num) = self.transport.with(|sim| sim.output(switch, lid)) else { return false };
             let Some(port) = self.fabric.port_at(switch, num).filter(|_| num != PortNum::ZERO) else { return false };
             out = port;

@@ -185,8 +185,6 @@ fn phases_add_up_to_the_totals() {
     assert!(all.starts_with(" in all ") && others.iter().any(|row| row.starts_with(" beside these ")), "{shown}");
     assert_eq!(others.iter().map(smps).sum::<u64>(), smps(all), "{shown}");
     assert!(shown.contains(&format!(", {} SMPs; trace ", smps(all))), "{shown}");
-    let (_, shown) = screen(&[&["--remove-root", "--scheme", "auto"], &QUICK[..], &[FABRIC]].concat());
-    assert!(!shown.contains("beside these"), "one SMP of 48 says nothing: {shown}");
 }
 
 /// What is typed, the exit code, and a part of the message.

@@ -4,7 +4,7 @@ use super::super::compare::at_load;
 use super::super::cut_off;
 use super::super::quantity::{count, counted, duration, percent};
 use reconfig::plan::Scheme;
-use reconfig::scenario::{Ending, SimulationReport};
+use reconfig::scenario::{Ending, MOST_HELD_BACK, SimulationReport};
 use reconfig::subnet::DeviceProfile;
 
 /// The word that stands beside the sentence, and its class.
@@ -122,21 +122,14 @@ pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
     told
 }
 
-/// That sources offered far more than arrived before anything happened: what the change cost is then hard to tell from
-/// what their queues hold. Counted from the first packet on, since queues grow from there.
+/// That sources offered more than the subnet took before anything happened: what the change cost is then hard to tell
+/// from what their queues hold. A note says by how much.
 fn saturated(report: &SimulationReport) -> Option<String> {
-    /// The least share of the offered packets that has arrived, without remark.
-    const LEAST: f64 = 0.75;
-    let bins = &report.series.bins;
-    let ends_ns = report.series.marks.during_ns.or(report.series.marks.stop_ns)?;
-    let delivered: u64 = bins.iter().filter(|bin| bin.end_ns <= ends_ns).map(|bin| bin.delivered).sum();
-    let waiting: u64 = bins.iter().rfind(|bin| bin.start_ns <= ends_ns)?.under_way.iter().sum();
-    let share = delivered as f64 / (delivered + waiting).max(1) as f64;
-    (delivered > 0 && share < LEAST).then(|| {
+    let delivered = percent(report.throughput.before);
+    (report.held_back.before > MOST_HELD_BACK).then(|| {
         format!(
-            "The subnet is saturated: of the packets offered before, {} had arrived, so queues and latencies tell how \
-             long the run was, and not what the change cost.",
-            percent(share)
+            "The subnet is saturated before anything happens: it delivers {delivered}, and queues and latencies tell how \
+             long the run was, and not what the change cost."
         )
     })
 }

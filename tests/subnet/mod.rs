@@ -4,6 +4,7 @@
 mod fabrics;
 mod fake;
 mod glance;
+mod missing;
 mod parts;
 
 use crate::support::properties::properties;

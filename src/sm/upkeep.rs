@@ -86,6 +86,10 @@ impl<T: Transport> Upkeep<T> {
         driver.subnet_mut().trail = trail;
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
         let pace = SweepPace::new(context.pace);
+        let manager = &mut driver.subnet_mut().manager;
+        if manager.timing().light_sweep_ns.is_some() {
+            manager.set_light_sweep(Some(pace.period_ns()));
+        }
         let rounds = drift::Rounds::default();
         let (seen, newcomers) = (Seen::Quiet, up.newcomers);
         let (sighting, instead, is_partial) = (None, None, false);
@@ -232,6 +236,10 @@ impl<T: Transport> Upkeep<T> {
             let is_due = trial_ns.is_some_and(|trial_ns| self.now_ns() >= trial_ns);
             if std::mem::take(&mut self.newcomers) || is_due {
                 // The survey that follows finds it, as something that comes.
+                return Ok(LifecycleEvent::Noticed);
+            }
+            let is_idle = matches!(context.mailbox.borrow().lifecycle(), LifecycleState::Idle(_));
+            if is_idle && self.driver.subnet_mut().manager.own_port_went_down().await? {
                 return Ok(LifecycleEvent::Noticed);
             }
             // Each slice ends with a look at orders and the election, however quiet the subnet.

@@ -147,7 +147,7 @@ pub struct SubnetView {
     pub foreseen: Option<ForeseenCount>,
     /// What devices fail at, and what follows.
     pub degraded: Vec<Degraded>,
-    /// Whether a bring-up has begun a recovery, or a change that it goes on with, and not ended it.
+    /// Whether a bring-up has begun a recovery, a rewrite in place, or a change that it goes on with, and not ended it.
     pub is_unended: bool,
     /// End ports that are known to discard service levels of data.
     pub closed_ends: usize,
@@ -243,6 +243,12 @@ impl Mailbox {
             self.pause = Pause::Lifted;
         }
         Some(is_called_off)
+    }
+
+    /// Whether a change, its retired half or a recovery is being ended just now. All else a stop may break off: what
+    /// only reads, what nothing passes through yet, and what is at rest until it is tried again.
+    pub fn ends_what_it_owes(&self) -> bool {
+        (self.lifecycle.holds_on() || self.view.is_unended) && !self.lifecycle.is_at_rest()
     }
 
     /// What a manager that ends at once leaves behind: a change or a recovery that has not ended, or end ports that are

@@ -4,7 +4,6 @@
 //! event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only to
 //! the election.
 
-use super::aside::AsideElements;
 use super::bring_up::{self, BroughtUp, SubnetArrival};
 use super::context::Context;
 use super::degraded;
@@ -478,6 +477,5 @@ async fn begin<T: Transport>(
     let held = bring_up::keeping_their_lids(found, lmc);
     let equipped = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc, &held));
     let fabric = equipped.inspect_err(|error| bring_up::note_too_short(manager, found, error))?;
-    let aside = AsideElements::named(context.aside());
-    bring_up::bring_up(manager, &context.config, found, fabric, &aside).await
+    bring_up::bring_up(manager, context, found, fabric).await
 }

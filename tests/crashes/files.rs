@@ -195,6 +195,30 @@ fn a_disk_that_stays_full_is_given_up_after_half_a_minute() {
     }
 }
 
+/// Nobody is behind a fence, and no later manager needs the record of it: rows that lead into what died do not wait.
+#[test]
+fn a_repair_by_entries_alone_does_not_wait_for_a_disk() {
+    let reference = super::undisturbed(AUTO, Going::Sudden);
+    // Nothing of it is taken, or only what it is to do.
+    for first in [1, 2] {
+        let world = World::new(AUTO);
+        let content = Rc::new(RefCell::new(Vec::new()));
+        let disk = Disk { content: content.clone(), records: Rc::default(), full: first..usize::MAX };
+        let journal = Journal::begin(Box::new(disk), Path::new("full"), 0).expect("the first record is taken");
+        let life = world.manage(world.sm, Some(journal), &Going::Sudden.deeds(&world), Death::Never);
+        assert_eq!(life.changes, ["Completed"], "{life:?}");
+        assert!(world.held(world.sm) == reference.after, "{life:?}");
+        let (entries, _) = decode(&content.borrow()).expect("only its tail is torn");
+        assert_eq!(entries, [], "no later manager goes by it: {life:?}");
+    }
+    // What is ordered away is to stay so, whoever manages next.
+    let world = World::new(AUTO);
+    let disk = Disk { content: Rc::default(), records: Rc::default(), full: 1..usize::MAX };
+    let journal = Journal::begin(Box::new(disk), Path::new("full"), 0).expect("the first record is taken");
+    let life = world.manage(world.sm, Some(journal), &Going::Planned.deeds(&world), Death::Never);
+    assert!(life.changes.is_empty() && life.answers[0].contains("writing the journal full"), "{life:?}");
+}
+
 /// A disk with so much room for a journal.
 struct Room {
     content: Rc<RefCell<Vec<u8>>>,

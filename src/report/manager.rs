@@ -125,6 +125,9 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
     if !status.aside.is_empty() {
         row("set aside", status.aside.join(", "));
     }
+    if let Some(gap) = &status.journal_gap {
+        row("journal", gap.clone());
+    }
     if status.end_ports_fenced > 0 {
         let ends = counted(status.end_ports_fenced as u64, "end port");
         row("fence", format!("{ends} closed on some service levels"));

@@ -121,6 +121,8 @@ pub enum Happening {
     Mended(String),
     /// What stands in for what the user settled, and why.
     Instead(String),
+    /// What the journal has lost of what earlier managers have set aside.
+    Forgotten(String),
     /// An order was answered.
     Answered(OrderId, OrderAnswer),
     /// The election has gone on to another state.
@@ -155,6 +157,8 @@ pub struct SubnetView {
     pub instead: Option<String>,
     /// Why the subnet is not reached, if it is not.
     pub unreached: Option<String>,
+    /// What the journal has lost of what earlier managers have set aside, until a user sets aside or takes back.
+    pub journal_gap: Option<String>,
 }
 
 /// Whether changes pause at their barriers.

@@ -18,6 +18,7 @@ use super::planning::{BREATH_NS, Planning};
 use super::upkeep::{SLICE_NS, Upkeep};
 use crate::change;
 use crate::ids::{Half, Lmc};
+use crate::journal::Journal;
 use crate::subnet::{Discovered, Manager, SubnetError, SubnetManager};
 use crate::tables::Write;
 use crate::transport::{AnyTransport, Transport};
@@ -50,6 +51,10 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
     manager.respond_by(context.responder.clone());
     manager.move_sources(context.config.sources);
     context.mailbox.borrow_mut().view.aside = context.aside().to_vec();
+    if let Some(gap) = context.journal.as_ref().and_then(Journal::gap).map(str::to_string) {
+        context.mailbox.borrow_mut().view.journal_gap = Some(gap.clone());
+        context.post(manager.now_ns(), Happening::Forgotten(gap));
+    }
     if context.config.planning == Planning::Threaded {
         manager.breathe_for(BREATH_NS);
     }

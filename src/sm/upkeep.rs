@@ -122,7 +122,8 @@ impl<T: Transport> Upkeep<T> {
         let SubnetView { closed_ends, is_unended, .. } = *view;
         let smps = std::mem::take(&mut view.smps);
         let (aside, unreached) = (self.aside.described(&self.driver.running().known), view.unreached.take());
-        *view = SubnetView { smps, closed_ends, is_unended, aside, unreached, ..SubnetView::default() };
+        let journal_gap = view.journal_gap.take();
+        *view = SubnetView { smps, closed_ends, is_unended, aside, unreached, journal_gap, ..SubnetView::default() };
         let mut manager = self.driver.into_subnet().into_manager();
         // Whatever brings the subnet up anew gives all their chance.
         manager.misfits_are(Vec::new());
@@ -172,6 +173,7 @@ impl<T: Transport> Upkeep<T> {
             LifecycleCommand::SetAside(element) => {
                 self.aside.insert(element, &self.driver.running().known);
                 self.record_aside();
+                context.mailbox.borrow_mut().view.journal_gap = None;
                 return Ok(None);
             }
             other => unreachable!("{} is commanded only while the subnet is down", other.name()),
@@ -381,6 +383,9 @@ impl<T: Transport> Upkeep<T> {
     fn next_order(&mut self, context: &Context) -> Option<LifecycleEvent> {
         loop {
             let (id, order) = context.mailbox.borrow_mut().next_order()?;
+            if matches!(order, ManagerOrder::TakeBack(_)) {
+                context.mailbox.borrow_mut().view.journal_gap = None;
+            }
             match self.taken(id, order) {
                 Ok(event) => return Some(event),
                 Err(answer) => context.post(self.now_ns(), Happening::Answered(id, answer)),

@@ -169,6 +169,9 @@ pub struct Status {
     pub channels: Option<ChannelStatus>,
     /// Elements set aside for maintenance.
     pub aside: Vec<String>,
+    /// What the journal has lost of what was set aside, until something is set aside or taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal_gap: Option<String>,
     /// How far plans for losses to come are, if any are prepared.
     #[serde(default)]
     pub foreseen: Option<ForeseenCount>,

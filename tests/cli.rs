@@ -398,9 +398,18 @@ fn a_reader_that_goes_away_is_no_failure() {
 
 #[test]
 fn a_log_filter_that_cannot_be_read_is_wrong_usage() {
-    let output = command(&["fabric", "generate", "ring:4"]).env("RECONFIG_LOG", "a=b=c").output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("cannot read RECONFIG_LOG=`a=b=c`"), "{}", stderr(&output));
+    let run = |filter: &str| command(&["fabric", "generate", "ring:4"]).env("RECONFIG_LOG", filter).output().unwrap();
+    for filter in ["a=b=c", "]][[", "debgu", "info,reconfig::sim:trace debug", "=debug", "reconfig=loud", "info,,warn "]
+    {
+        let output = run(filter);
+        assert_eq!(output.status.code(), Some(2), "{filter}");
+        let said = stderr(&output);
+        assert!(said.contains(&format!("cannot read RECONFIG_LOG=`{filter}`")), "{said}");
+        assert!(said.contains("expected levels such as `debug,reconfig::sim=trace`"), "{said}");
+    }
+    for filter in ["warn", "error,reconfig::sim=trace", "reconfig::sim", "tokio=off", "off", "0"] {
+        assert_eq!(run(filter).status.code(), Some(0), "{filter}");
+    }
 }
 
 /// A topology beside which lies a system file that cannot be read, for a type that it has or does not have.

@@ -144,7 +144,7 @@ fn text(path: &Path, entries: &[JournalEntry], torn: Option<&str>, standing: Opt
         let _ = writeln!(text, "{}", line.trim_end());
     }
     if let Some(torn) = torn {
-        let _ = writeln!(text, "The tail is torn ({torn}); nobody acted on it.");
+        let _ = writeln!(text, "The tail is torn ({torn}).");
     }
     let last = entries.iter().rev().find_map(|entry| match &entry.record {
         JournalRecord::Asked { name, position, .. } => Some(format!("{position} of WAVES ({name})")),

@@ -1,8 +1,8 @@
 //! The library's log, on standard error.
 
 use super::outcome::Failure;
-use anyhow::Context;
-use tracing_subscriber::filter::{LevelFilter, ParseError, Targets};
+use anyhow::{Context, anyhow};
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{Layer, reload};
 
@@ -18,8 +18,24 @@ impl Reload {
     /// # Errors
     /// The text is not a valid filter.
     pub(super) fn filter(&self, text: &str) -> Result<(), String> {
-        let filter = text.parse().map_err(|error: ParseError| format!("cannot read the filter `{text}`: {error}"))?;
-        (self.0)(filter)
+        (self.0)(targets(text).map_err(|why| format!("cannot read the filter `{text}`: {why}"))?)
+    }
+}
+
+/// Reads a filter. [`Targets`] takes every text for the name of a module, and nothing is logged by a name that no
+/// module has: so names must look like some, and one without a level must be of this program.
+fn targets(text: &str) -> Result<Targets, String> {
+    let is_name =
+        |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:".contains(&byte));
+    let is_own = |name: &str| name.split("::").next() == Some(env!("CARGO_PKG_NAME"));
+    let is_one = |directive: &str| match directive.split_once('=') {
+        Some((name, _)) => is_name(name),
+        None => directive.parse::<LevelFilter>().is_ok() || is_name(directive) && is_own(directive),
+    };
+    let expected = "expected levels such as `debug,reconfig::sim=trace`";
+    match text.split(',').find(|directive| !is_one(directive)) {
+        Some(wrong) => Err(format!("`{wrong}` is neither a level nor a module with one; {expected}")),
+        None => text.parse::<Targets>().map_err(|error| format!("{error}; {expected}")),
     }
 }
 
@@ -33,12 +49,7 @@ pub(super) fn start(verbose: u8, json: bool) -> Result<Reload, Failure> {
         _ => LevelFilter::TRACE,
     };
     let filter = match std::env::var(VARIABLE) {
-        Ok(text) => text
-            .parse::<Targets>()
-            .with_context(|| {
-                format!("cannot read {VARIABLE}=`{text}`: expected levels such as `debug,reconfig::sim=trace`")
-            })
-            .map_err(Failure::input)?,
+        Ok(text) => targets(&text).map_err(|why| Failure::input(anyhow!("cannot read {VARIABLE}=`{text}`: {why}")))?,
         Err(_) => Targets::new().with_default(level),
     };
     let (filter, handle) = reload::Layer::new(filter);

@@ -35,11 +35,18 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
 /// What routes where the chosen engines find nothing.
 const FALLBACK_ENGINE: &str = "up-down-robust";
+
+/// How long a manager that was asked to end may take if it owes nothing, and if it has a change, its retired half or a
+/// recovery to end. The longer one is shorter than `TimeoutStopSec` of the service.
+const STOP_OWING_NOTHING: Duration = Duration::from_secs(1);
+const STOP_OWING: Duration = Duration::from_secs(90);
+/// Interval between two looks whether that time is over.
+const STOP_LOOK: Duration = Duration::from_millis(100);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -293,7 +300,7 @@ async fn run_on(
     let outcome = tokio::select! {
         outcome = reconfig::sm::run(manager, context, until) => outcome,
         never = frontend.attend(log) => match never {},
-        () = two_signals(&mailbox) => mailbox.borrow().left_behind().map_or(Ok(()), Err),
+        () = asked_to_end(&mailbox) => mailbox.borrow().left_behind().map_or(Ok(()), Err),
     };
     frontend.look(log);
     systemd::stopping();
@@ -482,13 +489,32 @@ fn timing(arguments: &Arguments) -> Timing {
     }
 }
 
-/// The first signal ends the manager after the change in progress, the second at once.
-async fn two_signals(mailbox: &SharedMailbox) {
+/// The first signal orders the manager to stop, which it does by itself between two things that it does. It is stopped
+/// where it is by the second, or when its time is over.
+async fn asked_to_end(mailbox: &SharedMailbox) {
     signal_to_end().await;
-    tracing::info!("asked to end: ends after the change under way, or at once if asked again");
+    tracing::info!("asked to end: ends after a change under way, or at once if asked again");
     mailbox.borrow_mut().order(ManagerOrder::Stop);
-    signal_to_end().await;
-    tracing::warn!("asked twice to end: a change under way stays where it is");
+    tokio::select! {
+        () = signal_to_end() => tracing::warn!("asked twice to end: a change under way stays where it is"),
+        () = time_is_over(mailbox) => {}
+    }
+}
+
+/// Devices that do not answer must not keep a manager that owes nothing; nor for ever one that has something to end.
+async fn time_is_over(mailbox: &SharedMailbox) {
+    let asked = tokio::time::Instant::now();
+    loop {
+        tokio::time::sleep(STOP_LOOK).await;
+        let owes = mailbox.borrow().ends_what_it_owes();
+        if asked.elapsed() < if owes { STOP_OWING } else { STOP_OWING_NOTHING } {
+            continue;
+        }
+        return match owes {
+            true => tracing::warn!("what is under way has not ended in time, and stays where it is"),
+            false => tracing::info!("what is under way owes nothing, and is broken off"),
+        };
+    }
 }
 
 /// Waits for SIGINT or SIGTERM.

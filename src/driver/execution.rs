@@ -152,24 +152,24 @@ impl<S: SubnetManager> Driver<S> {
         let root = own.routed_by.root.map(|root| plan.draft().before.node(root).guid);
         let begun = ChangeBegun::new(plan, [self.running.layers, own.layers], own.routed_by.engine, root);
         let recorded = journal.begun(self.subnet.now_ns(), begun).map_err(|error| error.to_string());
-        self.recorded(recorded).map_err(DriverError::Journal)
+        self.recorded(recorded, needs_no_record(plan)).map_err(DriverError::Journal)
     }
 
     /// Follows an attempt to record something. Nothing is done that is not recorded, as long as the journal's disk may
-    /// have room again. A disk that refuses for longer must not keep hosts behind a fence, nor traffic from its ways:
-    /// then the journal is given up, and a manager that starts anew mends the subnet from what devices hold. It is
-    /// taken up again between changes ([`Driver::tend_journal`]).
+    /// have room again; unless this `cannot_wait`. A disk that refuses for longer must not keep hosts behind a fence,
+    /// nor traffic from its ways: then the journal is given up, and a manager that starts anew mends the subnet from
+    /// what devices hold. It is taken up again between changes ([`Driver::tend_journal`]).
     ///
     /// # Errors
     /// What is to be recorded first cannot be.
-    fn recorded(&mut self, attempt: Result<(), String>) -> Result<(), String> {
+    fn recorded(&mut self, attempt: Result<(), String>, cannot_wait: bool) -> Result<(), String> {
         let Err(why) = attempt else {
             self.unrecorded_since = None;
             return Ok(());
         };
         let now_ns = self.subnet.now_ns();
         let since_ns = *self.unrecorded_since.get_or_insert(now_ns);
-        if now_ns - since_ns < UNRECORDED_NS {
+        if !cannot_wait && now_ns - since_ns < UNRECORDED_NS {
             return Err(why);
         }
         tracing::error!("{why}: changes are made WITHOUT A JOURNAL until there is room");
@@ -185,7 +185,7 @@ impl<S: SubnetManager> Driver<S> {
         let now_ns = self.subnet.now_ns();
         let Some(journal) = self.journal.as_mut().filter(|journal| !journal.says_aside(&elements)) else { return };
         let attempt = journal.set_aside(now_ns, elements).map_err(|error| error.to_string());
-        if let Err(why) = self.recorded(attempt) {
+        if let Err(why) = self.recorded(attempt, false) {
             tracing::error!("{why}; a manager that starts anew goes by what was set aside before");
         }
     }
@@ -212,7 +212,7 @@ impl<S: SubnetManager> Driver<S> {
         let journal = self.journal.as_mut()?;
         let position = self.state.position()?;
         let attempt = journal.asked(self.subnet.now_ns(), command, position, plan).map_err(|error| error.to_string());
-        let reason = self.recorded(attempt).err()?;
+        let reason = self.recorded(attempt, needs_no_record(plan)).err()?;
         match *command {
             Command::Apply { ticket, .. } | Command::Undo { ticket, .. } => Some(Event::WriteFailed { ticket, reason }),
             Command::Flush { ticket, .. }
@@ -521,6 +521,16 @@ impl Log {
 fn newcomers(plan: &Plan) -> Vec<PortId> {
     let Draft { surviving, routed, .. } = plan.draft();
     surviving.end_ports().filter(|&port| routed.peer(port).is_none()).collect()
+}
+
+/// Whether a change follows a loss by forwarding entries alone. Hosts wait for it, and no later manager needs its
+/// record: nothing is closed, no half is to follow, nothing was ordered away, and the entries that devices hold show
+/// what it has come to.
+fn needs_no_record(plan: &Plan) -> bool {
+    let Draft { scheme, routed, surviving, after, .. } = plan.draft();
+    let nothing_comes = !lacks(routed, after);
+    let nothing_is_ordered_away = !lacks(after, &common(routed, surviving));
+    *scheme == Scheme::Ordered && lacks(surviving, routed) && nothing_comes && nothing_is_ordered_away
 }
 
 /// The original content of the blocks that waves 0 to `reached` may have changed.

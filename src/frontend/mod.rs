@@ -340,7 +340,9 @@ impl Frontend {
                 self.history.trouble = Some(why.clone());
                 EventKind::Warning { text: why }
             }
-            Happening::Mended(what) | Happening::Instead(what) => EventKind::Warning { text: what },
+            Happening::Mended(what) | Happening::Instead(what) | Happening::Forgotten(what) => {
+                EventKind::Warning { text: what }
+            }
             Happening::Election { state } => {
                 self.history.role = state;
                 EventKind::Role { role: state.to_string() }
@@ -556,6 +558,7 @@ impl Frontend {
             channels: self.channels(),
             aside,
             missing: running.map_or_else(MissingStatus::default, MissingStatus::of),
+            journal_gap: view.journal_gap,
             foreseen,
             degraded,
             end_ports_fenced: closed_ends,

@@ -2,6 +2,7 @@
 
 use super::record::{JournalEntry, JournalRecord, SCHEMA};
 use std::fmt;
+use std::iter::zip;
 
 /// A fault in a journal, with its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,8 +27,29 @@ pub(super) struct Read {
     pub(super) entries: Vec<JournalEntry>,
     /// Bytes of whole records.
     pub(super) len: u64,
-    /// The fault in the bytes after them.
-    pub(super) torn: Option<LineFault>,
+    /// What follows them.
+    pub(super) torn: Option<TornTail>,
+}
+
+/// Bytes after the last whole record.
+pub(super) struct TornTail {
+    fault: LineFault,
+    offset: u64,
+    bytes: usize,
+    /// Whether they begin a record, and nothing else is there: its writer died, or the disk was full, and nobody acted
+    /// on it. A loss of power may leave zeros where whole records were.
+    pub(super) is_unfinished: bool,
+}
+
+impl fmt::Display for TornTail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TornTail { fault, offset, bytes, is_unfinished } = self;
+        let what = match is_unfinished {
+            true => "a record that was not finished, and nobody acted on it",
+            false => "no unfinished record, and records that were acted on may have been there",
+        };
+        write!(f, "{fault}; the {bytes} bytes from offset {offset} on are {what}")
+    }
 }
 
 pub(super) fn written(entry: &JournalEntry) -> String {
@@ -35,8 +57,7 @@ pub(super) fn written(entry: &JournalEntry) -> String {
     format!("{:08x} {json}\n", crc32fast::hash(json.as_bytes()))
 }
 
-/// Reads all records. A faulty last line is a torn tail: the writer died, or the disk was full, and the record was
-/// never acted on.
+/// Reads all records. A faulty last line is a torn tail.
 ///
 /// # Errors
 /// A fault in a line that others follow, or a journal of another version.
@@ -58,11 +79,40 @@ pub(super) fn read(bytes: &[u8]) -> Result<Read, LineFault> {
                 read.len += line.len() as u64;
                 read.entries.push(entry);
             }
-            Err(fault) if lines.peek().is_none() => read.torn = Some(at(fault)),
+            Err(fault) if lines.peek().is_none() => {
+                let (offset, bytes, is_unfinished) = (read.len, line.len(), begins_a_record(line));
+                read.torn = Some(TornTail { fault: at(fault), offset, bytes, is_unfinished });
+            }
             Err(fault) => return Err(at(fault)),
         }
     }
     Ok(read)
+}
+
+/// The last record of what is set aside that is whole, in a journal that is damaged anywhere. Each says all, so those
+/// before it are not needed. None if some of it is of another version.
+pub(super) fn last_aside(bytes: &[u8]) -> Option<JournalEntry> {
+    let mut last = None;
+    for entry in bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| entry(line).ok()) {
+        match &entry.record {
+            JournalRecord::Opened { schema, .. } if schema != SCHEMA => return None,
+            JournalRecord::Aside { .. } => last = Some(entry),
+            _ => {}
+        }
+    }
+    last
+}
+
+/// Whether a line is the beginning of a record: a checksum, a blank and an object, as far as it goes.
+fn begins_a_record(line: &[u8]) -> bool {
+    let fits = |(&byte, at): (&u8, usize)| match at {
+        0..8 => byte.is_ascii_hexdigit(),
+        8 => byte == b' ',
+        9 => byte == b'{',
+        // JSON has no control characters, a line feed included.
+        _ => byte >= b' ',
+    };
+    zip(line, 0..).all(fits)
 }
 
 fn entry(line: &[u8]) -> Result<JournalEntry, String> {

@@ -4,7 +4,8 @@
 //! out; its end; the note that the retired half follows; and the elements that are set aside. On return from
 //! [`Journal::open`]: the change that was not ended ([`Standing`]) and the elements set aside. Append-only: each record
 //! is a line of its own with a checksum, on disk before the call returns. A tail that a crash or a full disk left torn
-//! is cut off; a file that is damaged elsewhere is moved aside and never read again. A record that cannot be written is
+//! is cut off; a file that is damaged elsewhere is moved aside, and only what was set aside is taken from it. Where
+//! records of that may have been lost, [`Journal::gap`] says so. A record that cannot be written is
 //! an error, and its caller does not act, or gives the journal up: then nothing of it is left that a later manager
 //! could believe and that is no longer so, until there is room for records again. Deliberately omitted: the tables of
 //! devices, which are read from them and have precedence.
@@ -24,7 +25,9 @@ use crate::files::read_at_most;
 use crate::machine::{ChangePosition, Command, Outcome};
 use crate::plan::Plan;
 use record::SCHEMA;
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// The size above which a journal begins anew when the next change begins; the old file is kept under a second name.
 const LARGE: u64 = 64 << 20;
@@ -63,6 +66,8 @@ pub struct Journal {
     /// Bytes of the longest record that was refused, and why the last one was.
     refused: (usize, String),
     is_given_up: bool,
+    /// What it has lost of what earlier managers have set aside.
+    gap: Option<String>,
 }
 
 impl Journal {
@@ -75,29 +80,38 @@ impl Journal {
     pub fn open(path: &Path, epoch_ns: u64) -> Result<(Journal, Vec<String>), JournalError> {
         let was_there = path.exists();
         let mut file = file::open(path)?;
-        let mut warnings = Vec::new();
+        let (mut warnings, mut gap) = (Vec::new(), None);
         let bytes = file.content(path)?;
         let read = match line::read(&bytes) {
             Ok(read) => read,
             Err(fault) => {
-                let aside = path.with_added_extension("damaged");
-                let anew = line::written(&JournalEntry { at_ns: epoch_ns, record: opened() });
-                file.renew(path, &aside, anew.as_bytes())?;
-                warnings.push(format!("{}: {fault}: kept as {}, and begun anew", path.display(), aside.display()));
-                line::Read { len: anew.len() as u64, ..line::Read::default() }
+                let kept = path.with_added_extension("damaged");
+                let saved = line::last_aside(&bytes);
+                gap = Some(forgotten(&fault, saved.as_ref()));
+                let opened = JournalEntry { at_ns: epoch_ns, record: opened() };
+                let entries: Vec<JournalEntry> = [opened].into_iter().chain(saved).collect();
+                let anew: String = entries.iter().map(line::written).collect();
+                file.renew(path, &kept, anew.as_bytes())?;
+                warnings.push(format!("{}: {fault}: kept as {}, and begun anew", path.display(), kept.display()));
+                line::Read { entries, len: anew.len() as u64, ..line::Read::default() }
             }
         };
         let mut journal = Journal::over(Box::new(file), path, epoch_ns);
         if let Some(torn) = read.torn {
-            warnings.push(format!("{}: {torn}: the record was never acted on, and is cut off", path.display()));
+            warnings.push(format!("{}: {torn}: cut off", path.display()));
             journal.is_torn = true;
+            gap = Some(forgotten(&torn, read.entries.last())).filter(|_| !torn.is_unfinished);
         }
         let unknown = match read.entries.last().map(|entry| &entry.record) {
-            None if was_there => Some("it is empty: what an earlier manager has set aside, and".to_string()),
+            None if was_there => {
+                gap.get_or_insert_with(|| forgotten(&"it is empty", None));
+                Some("it is empty: what an earlier manager has set aside, and".to_string())
+            }
             Some(JournalRecord::GivenUp { why }) => Some(format!("it was given up ({why}): beyond what is set aside,")),
             _ => None,
         };
         warnings.extend(unknown.map(|why| format!("{}: {why} what it has not ended, is not known", path.display())));
+        journal.gap = gap;
         journal.len = read.len;
         read.entries.iter().for_each(|entry| journal.follow(&entry.record));
         if journal.len == 0 {
@@ -148,6 +162,7 @@ impl Journal {
             aside_is_recorded: true,
             refused: (0, String::new()),
             is_given_up: false,
+            gap: None,
         }
     }
 
@@ -159,6 +174,11 @@ impl Journal {
     /// The elements set aside, by names that stay theirs.
     pub fn aside(&self) -> &[String] {
         &self.aside
+    }
+
+    /// What it has lost of what earlier managers have set aside, if it has lost anything when it was opened.
+    pub fn gap(&self) -> Option<&str> {
+        self.gap.as_deref()
     }
 
     /// Records a change that is about to begin. `now_ns` is the time of the transport's clock, here and below.
@@ -360,6 +380,13 @@ impl Journal {
         (self.len, self.is_torn, self.aside_is_recorded) = (content.len() as u64, false, true);
         Ok(())
     }
+}
+
+/// What is not known any more for this reason; known is what stood in the last record that is whole.
+fn forgotten(why: &dyn fmt::Display, last: Option<&JournalEntry>) -> String {
+    let time = |at_ns: u64| humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_nanos(at_ns));
+    let since = last.map_or_else(String::new, |last| format!(" after {}", time(last.at_ns)));
+    format!("what was ordered to be set aside or used again{since} is not known, and is to be ordered again ({why})")
 }
 
 fn opened() -> JournalRecord {

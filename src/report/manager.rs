@@ -128,6 +128,9 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
     if let Some(missing) = missing(&status.missing) {
         row("missing", missing);
     }
+    if let Some(gap) = &status.journal_gap {
+        row("journal", gap.clone());
+    }
     if status.end_ports_fenced > 0 {
         let ends = counted(status.end_ports_fenced as u64, "end port");
         row("fence", format!("{ends} closed on some service levels"));

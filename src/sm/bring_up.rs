@@ -7,6 +7,7 @@
 
 use super::aside::AsideElements;
 use super::config::{Config, Takeover};
+use super::context::Context;
 use super::error::SmError;
 use super::fair;
 use super::fallback::{self, FoundRouting, has_routers};
@@ -101,11 +102,11 @@ pub(super) struct BroughtUp {
 /// is set aside where nothing flows yet, or where tables in force do. Other managers are answered meanwhile.
 pub(super) async fn bring_up<T: Transport>(
     manager: &mut Manager<T>,
-    config: &Config,
+    context: &Context,
     found: &Discovered,
     fabric: Fabric,
-    aside: &AsideElements,
 ) -> Result<BroughtUp, SmError> {
+    let (config, aside) = (&context.config, &AsideElements::named(context.aside()));
     check_reserved(&fabric, config)?;
     let whole = Arc::new(fabric);
     let odd = odd_ports(found, &whole);
@@ -121,7 +122,7 @@ pub(super) async fn bring_up<T: Transport>(
         };
         // The order was given to a manager at this port, whose cable may be another one by now.
         let used = if used.reaches_others(found.sm_port) { used } else { fabric.clone() };
-        if let Some(up) = settle(manager, config, found, fabric, used, is_trial).await? {
+        if let Some(up) = settle(manager, context, found, fabric, used, is_trial).await? {
             rest.iter().for_each(|rest| log_newcomers(&whole, rest));
             let running = Running { known: whole, ..up.running };
             return Ok(BroughtUp { running, newcomers: rest.is_some(), ..up });
@@ -134,13 +135,13 @@ pub(super) async fn bring_up<T: Transport>(
 /// trial finds that forwarding tables in force do not lead to all of it.
 async fn settle<T: Transport>(
     manager: &mut Manager<T>,
-    config: &Config,
+    context: &Context,
     found: &Discovered,
     fabric: Arc<Fabric>,
     used: Arc<Fabric>,
     is_trial: bool,
 ) -> Result<Option<BroughtUp>, SmError> {
-    let sm = found.sm_port;
+    let (config, sm) = (&context.config, found.sm_port);
     manager.set_topology(&fabric, sm);
     manager.breathe().await?;
     refuse_adaptive(manager, &fabric, config, false).await?;
@@ -152,7 +153,7 @@ async fn settle<T: Transport>(
     });
     let routing = routing.await??;
     if flows {
-        return take_over(manager, config, found, (fabric, used), routing, is_trial).await;
+        return take_over(manager, context, found, (fabric, used), routing, is_trial).await;
     }
     let on_any_lanes = routing.on_any_lanes;
     let mut up = brought_up(used, sm, routing, SubnetArrival::Cold);
@@ -165,13 +166,13 @@ async fn settle<T: Transport>(
 /// in `used`; where tables lead over it all the same, a change takes it out later.
 async fn take_over<T: Transport>(
     manager: &mut Manager<T>,
-    config: &Config,
+    context: &Context,
     found: &Discovered,
     (fabric, used): (Arc<Fabric>, Arc<Fabric>),
     routing: FoundRouting,
     is_trial: bool,
 ) -> Result<Option<BroughtUp>, SmError> {
-    let sm = found.sm_port;
+    let (config, sm) = (&context.config, found.sm_port);
     let mut routed = fabric.clone();
     let top = fabric.max_lid().unwrap_or_default();
     let mut installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
@@ -230,6 +231,8 @@ async fn take_over<T: Transport>(
             // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this
             // moment (E.6).
             tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
+            // A manager that stops here leaves tables of two routings.
+            context.mailbox.borrow_mut().view.is_unended = true;
             let up = brought_up(fabric, sm, routing, SubnetArrival::Rewritten { why });
             write(manager, config, &up.running, Some(installed.tables), false).await?;
             return Ok(Some(up));

@@ -350,6 +350,12 @@ impl LifecycleState {
         }
     }
 
+    /// Whether nothing is being done: whatever is left over waits for its time, or for an event.
+    pub fn is_at_rest(&self) -> bool {
+        use LifecycleState as S;
+        matches!(self, S::Idle(_) | S::Halted { .. } | S::BackingOff { .. } | S::Standby | S::Stopped)
+    }
+
     /// How the subnet is being brought up; none where it is up, or is another manager's.
     pub fn attempt(&self) -> Option<BringUpAttempt> {
         match self {

@@ -121,6 +121,8 @@ pub enum Happening {
     Mended(String),
     /// What stands in for what the user settled, and why.
     Instead(String),
+    /// What the journal has lost of what earlier managers have set aside.
+    Forgotten(String),
     /// An order was answered.
     Answered(OrderId, OrderAnswer),
     /// The election has gone on to another state.
@@ -147,7 +149,7 @@ pub struct SubnetView {
     pub foreseen: Option<ForeseenCount>,
     /// What devices fail at, and what follows.
     pub degraded: Vec<Degraded>,
-    /// Whether a bring-up has begun a recovery, or a change that it goes on with, and not ended it.
+    /// Whether a bring-up has begun a recovery, a rewrite in place, or a change that it goes on with, and not ended it.
     pub is_unended: bool,
     /// End ports that are known to discard service levels of data.
     pub closed_ends: usize,
@@ -155,6 +157,8 @@ pub struct SubnetView {
     pub instead: Option<String>,
     /// Why the subnet is not reached, if it is not.
     pub unreached: Option<String>,
+    /// What the journal has lost of what earlier managers have set aside, until a user sets aside or takes back.
+    pub journal_gap: Option<String>,
 }
 
 /// Whether changes pause at their barriers.
@@ -243,6 +247,12 @@ impl Mailbox {
             self.pause = Pause::Lifted;
         }
         Some(is_called_off)
+    }
+
+    /// Whether a change, its retired half or a recovery is being ended just now. All else a stop may break off: what
+    /// only reads, what nothing passes through yet, and what is at rest until it is tried again.
+    pub fn ends_what_it_owes(&self) -> bool {
+        (self.lifecycle.holds_on() || self.view.is_unended) && !self.lifecycle.is_at_rest()
     }
 
     /// What a manager that ends at once leaves behind: a change or a recovery that has not ended, or end ports that are

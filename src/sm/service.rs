@@ -4,7 +4,6 @@
 //! event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only to
 //! the election.
 
-use super::aside::AsideElements;
 use super::bring_up::{self, BroughtUp, SubnetArrival};
 use super::context::Context;
 use super::degraded;
@@ -19,6 +18,7 @@ use super::planning::{BREATH_NS, Planning};
 use super::upkeep::{SLICE_NS, Upkeep};
 use crate::change;
 use crate::ids::{Half, Lmc};
+use crate::journal::Journal;
 use crate::subnet::{Discovered, Manager, SubnetError, SubnetManager};
 use crate::tables::Write;
 use crate::transport::{AnyTransport, Transport};
@@ -51,6 +51,10 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
     manager.respond_by(context.responder.clone());
     manager.move_sources(context.config.sources);
     context.mailbox.borrow_mut().view.aside = context.aside().to_vec();
+    if let Some(gap) = context.journal.as_ref().and_then(Journal::gap).map(str::to_string) {
+        context.mailbox.borrow_mut().view.journal_gap = Some(gap.clone());
+        context.post(manager.now_ns(), Happening::Forgotten(gap));
+    }
     if context.config.planning == Planning::Threaded {
         manager.breathe_for(BREATH_NS);
     }
@@ -478,6 +482,5 @@ async fn begin<T: Transport>(
     let held = bring_up::keeping_their_lids(found, lmc);
     let equipped = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc, &held));
     let fabric = equipped.inspect_err(|error| bring_up::note_too_short(manager, found, error))?;
-    let aside = AsideElements::named(context.aside());
-    bring_up::bring_up(manager, &context.config, found, fabric, &aside).await
+    bring_up::bring_up(manager, context, found, fabric).await
 }

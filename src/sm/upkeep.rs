@@ -86,6 +86,10 @@ impl<T: Transport> Upkeep<T> {
         driver.subnet_mut().trail = trail;
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
         let pace = SweepPace::new(context.pace);
+        let manager = &mut driver.subnet_mut().manager;
+        if manager.timing().light_sweep_ns.is_some() {
+            manager.set_light_sweep(Some(pace.period_ns()));
+        }
         let rounds = drift::Rounds::default();
         let (seen, newcomers) = (Seen::Quiet, up.newcomers);
         let (sighting, instead, is_partial) = (None, None, false);
@@ -118,7 +122,8 @@ impl<T: Transport> Upkeep<T> {
         let SubnetView { closed_ends, is_unended, .. } = *view;
         let smps = std::mem::take(&mut view.smps);
         let (aside, unreached) = (self.aside.described(&self.driver.running().known), view.unreached.take());
-        *view = SubnetView { smps, closed_ends, is_unended, aside, unreached, ..SubnetView::default() };
+        let journal_gap = view.journal_gap.take();
+        *view = SubnetView { smps, closed_ends, is_unended, aside, unreached, journal_gap, ..SubnetView::default() };
         let mut manager = self.driver.into_subnet().into_manager();
         // Whatever brings the subnet up anew gives all their chance.
         manager.misfits_are(Vec::new());
@@ -168,6 +173,7 @@ impl<T: Transport> Upkeep<T> {
             LifecycleCommand::SetAside(element) => {
                 self.aside.insert(element, &self.driver.running().known);
                 self.record_aside();
+                context.mailbox.borrow_mut().view.journal_gap = None;
                 return Ok(None);
             }
             other => unreachable!("{} is commanded only while the subnet is down", other.name()),
@@ -232,6 +238,10 @@ impl<T: Transport> Upkeep<T> {
             let is_due = trial_ns.is_some_and(|trial_ns| self.now_ns() >= trial_ns);
             if std::mem::take(&mut self.newcomers) || is_due {
                 // The survey that follows finds it, as something that comes.
+                return Ok(LifecycleEvent::Noticed);
+            }
+            let is_idle = matches!(context.mailbox.borrow().lifecycle(), LifecycleState::Idle(_));
+            if is_idle && self.driver.subnet_mut().manager.own_port_went_down().await? {
                 return Ok(LifecycleEvent::Noticed);
             }
             // Each slice ends with a look at orders and the election, however quiet the subnet.
@@ -373,6 +383,9 @@ impl<T: Transport> Upkeep<T> {
     fn next_order(&mut self, context: &Context) -> Option<LifecycleEvent> {
         loop {
             let (id, order) = context.mailbox.borrow_mut().next_order()?;
+            if matches!(order, ManagerOrder::TakeBack(_)) {
+                context.mailbox.borrow_mut().view.journal_gap = None;
+            }
             match self.taken(id, order) {
                 Ok(event) => return Some(event),
                 Err(answer) => context.post(self.now_ns(), Happening::Answered(id, answer)),

@@ -4,12 +4,13 @@
 //! reported. The light sweep reads the port-change bit of every switch, and clears it.
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
-use super::manager::{Failed, Manager, settled};
+use super::manager::{Failed, KnownTopology, Manager, settled};
+use super::paths::DirectedPath;
 use super::{SubnetError, SubnetEvent};
 use crate::fabric::{Fabric, NodeId, Port, PortId};
-use crate::ids::Lid;
+use crate::ids::{Guid, Lid, PortNum};
 use crate::transport::{Datagram, Transport};
-use crate::wire::{AttributeId, Method, Notice, Smp, SwitchInfo, Trap, capability};
+use crate::wire::{AttributeId, Method, Notice, PortInfo, PortState, Smp, SwitchInfo, Trap, capability};
 use std::collections::BTreeSet;
 
 /// Time since the last copy of a trap after which the same transaction is a new trap. Devices repeat theirs every
@@ -17,6 +18,8 @@ use std::collections::BTreeSet;
 const REPEATED_WITHIN_NS: u64 = 30_000_000_000;
 /// The most senders of such traps that are asked whether a manager runs there.
 const MOST_CALLERS: usize = 16;
+/// Time between two looks at the manager's own port.
+const OWN_PORT_NS: u64 = 1_000_000_000;
 /// The most traps that are remembered.
 const MOST_TRAPS: usize = 4_096;
 
@@ -103,6 +106,51 @@ impl<T: Transport> Manager<T> {
                 _ => {}
             }
         }
+    }
+
+    /// Whether the manager's own port is no longer ACTIVE, though it was when it was last read: its link went down, and
+    /// may be back. The trap that reports this may be lost with the link, and the light sweep that shows it may be ten
+    /// seconds off; so the port is read once a second. Its device answers in any case; silence says nothing. For use
+    /// as often as wanted.
+    ///
+    /// # Errors
+    /// The port failed.
+    pub async fn own_port_went_down(&mut self) -> Result<bool, SubnetError> {
+        let now_ns = self.transport.now_ns();
+        let sweeps_often = self.timing.light_sweep_ns.is_some_and(|period_ns| period_ns <= OWN_PORT_NS);
+        let Some((place, device)) = self.own_place() else { return Ok(false) };
+        let was_active = self.port_infos.get(&place).is_some_and(|known| known.port_state == PortState::Active);
+        if sweeps_often || !was_active || now_ns < self.own_port_due_ns {
+            return Ok(false);
+        }
+        self.own_port_due_ns = now_ns.saturating_add(OWN_PORT_NS);
+        let mut exchange = Exchange::of_one_round(self.timing);
+        let (own, modifier) = (DirectedPath::default(), u32::from(place.1.0));
+        exchange.submit_once(MadRequest::get(device.0, 0, own, AttributeId::PortInfo, modifier));
+        let mut read = None;
+        let on = |_: &mut Exchange, done| {
+            if let Ok((_, MadAnswer { data: MadData::Smp(_, data), .. })) = settled(done) {
+                read = Some(PortInfo::decode(&data));
+            }
+        };
+        self.run(&mut exchange, on).await?;
+        let Some(info) = read.filter(|info| info.port_state != PortState::Active) else { return Ok(false) };
+        tracing::info!(state = ?info.port_state, "the link of the manager's own port went down");
+        self.port_infos.insert(place, info);
+        Ok(true)
+    }
+
+    /// Whether the manager's own port had no link when it was last read.
+    pub(super) fn own_port_is_down(&self) -> bool {
+        let info = self.own_place().and_then(|(place, _)| self.port_infos.get(&place));
+        info.is_some_and(|info| info.port_state == PortState::Down)
+    }
+
+    /// The manager's own port, if it has a cable of its own, and its device.
+    fn own_place(&self) -> Option<((Guid, PortNum), NodeId)> {
+        let KnownTopology { fabric, sm, .. } = self.topology.as_ref()?;
+        let Port { node, num, .. } = *fabric.port(*sm);
+        (num != PortNum::ZERO).then(|| ((fabric.node(node).guid, num), node))
     }
 
     /// Runs the light sweep now. Returns its duration in nanoseconds; what it finds are events.

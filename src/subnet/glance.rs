@@ -115,7 +115,9 @@ impl<T: Transport> Manager<T> {
         let topology = self.topology("a glance")?;
         let (fabric, sm) = (topology.fabric.clone(), topology.sm);
         // Stale until all that the bits cleared below speak of is known.
-        if std::mem::replace(&mut self.found, Freshness::Stale) != Freshness::Known {
+        let is_known = std::mem::replace(&mut self.found, Freshness::Stale) == Freshness::Known;
+        // Nothing gets through a port without a link, and a sweep finds that without a question to a switch.
+        if !is_known || self.own_port_is_down() {
             return Ok(Glance::Unsure);
         }
         let mut exchange = Exchange::of_one_round(self.timing);

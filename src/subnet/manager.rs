@@ -103,6 +103,8 @@ pub struct Manager<T> {
     pub(super) responder: Option<Rc<RefCell<dyn Respond>>>,
     pub(super) sources: SourceControl,
     pub(super) light_sweep_took_ns: Option<u64>,
+    /// When the manager's own port is read next.
+    pub(super) own_port_due_ns: u64,
     /// If sources are fenced: what end ports discard.
     pub(super) fence: FenceState,
     /// The service level that is of neither half, and its lane.
@@ -127,6 +129,8 @@ pub struct Manager<T> {
     pub(super) has_cleared: bool,
     /// Whether this process stood still since the last look, as when it is stopped.
     stood_still: bool,
+    /// Until when it is known not to have stood still, once that is.
+    served_ns: Option<u64>,
     /// Requests of the last sweep that went unanswered.
     unanswered: BTreeSet<AskedPlace>,
     /// The last answers that showed that MADs are being lost, and until when that counts.
@@ -208,6 +212,7 @@ impl<T: Transport> Manager<T> {
             responder: None,
             sources: SourceControl::default(),
             light_sweep_took_ns: None,
+            own_port_due_ns: 0,
             fence: FenceState::default(),
             reserved: None,
             longest_way: None,
@@ -222,6 +227,7 @@ impl<T: Transport> Manager<T> {
             has_cleared: false,
             missing: MissingDevices::default(),
             stood_still: false,
+            served_ns: None,
             unanswered: BTreeSet::new(),
             loss: (Answered::default(), 0),
             breath_ns: None,
@@ -392,18 +398,21 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// The next MAD that comes until then. If control returns much later than that, the process stood still; long
-    /// computations do not count. Long waits are made in slices: within one of 20 s a stop of 20 s would not show.
+    /// The next MAD that comes until then. If control returns much later than that, the process stood still. Long waits
+    /// are made in slices: within one of 20 s a stop of 20 s would not show. So does a long pause between two waits,
+    /// unless this manager computes between them: with breaths it does not do so for long.
     pub(super) async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
         loop {
             let now_ns = self.transport.now_ns();
+            let away_ns = self.served_ns.map_or(0, |served_ns| now_ns.saturating_sub(served_ns));
+            if self.breath_ns.is_some() {
+                self.stood_still_for(away_ns);
+            }
             let slice_ns = until_ns.min(now_ns.saturating_add(WAIT_SLICE_NS));
             let received = self.transport.recv(slice_ns).await?;
-            let late_ns = self.transport.now_ns().saturating_sub(slice_ns.max(now_ns));
-            if late_ns >= AWAY_NS && !std::mem::replace(&mut self.stood_still, true) {
-                let seconds = late_ns as f64 / 1e9;
-                tracing::warn!(seconds, "this manager stood still: it asks who is master, and reads the subnet anew");
-            }
+            let back_ns = self.transport.now_ns();
+            self.stood_still_for(back_ns.saturating_sub(slice_ns.max(now_ns)));
+            self.served_ns = Some(back_ns);
             if received.is_some() || self.transport.now_ns() >= until_ns {
                 return Ok(received);
             }
@@ -417,6 +426,13 @@ impl<T: Transport> Manager<T> {
         std::mem::swap(own, &mut other.0);
         let there = |&node: &NodeId| own.fabric.by_guid(other.0.fabric.node(node).guid);
         self.changed = self.changed.iter().filter_map(there).collect();
+    }
+
+    fn stood_still_for(&mut self, away_ns: u64) {
+        if away_ns >= AWAY_NS && !std::mem::replace(&mut self.stood_still, true) {
+            let seconds = away_ns as f64 / 1e9;
+            tracing::warn!(seconds, "this manager stood still: it asks who is master, and reads the subnet anew");
+        }
     }
 
     /// Calls the responder and sends what it returns.

@@ -51,9 +51,11 @@ impl<T: Transport> Manager<T> {
         let now_ns = self.transport.now_ns();
         let mute = sweep.unanswered_ports();
         self.missing.retain(|near, missing| {
-            // A link that was taken down takes a moment to train.
+            // A link that was taken down takes a moment to train. A device that is used was silent only where it was
+            // asked through what died meanwhile: its other end, or what was on the way to it.
             let trains = sweep.is_gone(near.0, near.1) && now_ns < missing.last_ns.saturating_add(FIRST_PAUSE_NS);
-            mute.contains_key(near) || trains
+            let is_used = missing.device.as_ref().is_some_and(|(device, _)| sweep.uses(*device));
+            mute.contains_key(near) || trains && !is_used
         });
         for (near, met) in mute {
             let fabric = self.topology.as_ref().map(|topology| &topology.fabric);

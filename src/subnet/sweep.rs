@@ -487,6 +487,11 @@ impl Sweep {
         asked && !self.left_out.contains(&device) && !self.failing.iter().any(failed)
     }
 
+    /// Whether a device has answered all that it must, and is not left out.
+    pub(super) fn uses(&self, device: Guid) -> bool {
+        self.by_guid.get(&device).is_some_and(|&node| self.found[node].lost.is_none())
+    }
+
     /// Whether nothing is cabled to a port any more: it says that it has no link, or its device did not answer.
     pub(super) fn is_gone(&self, device: Guid, port: PortNum) -> bool {
         let Some(&node) = self.by_guid.get(&device) else { return true };

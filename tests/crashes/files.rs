@@ -195,6 +195,78 @@ fn a_disk_that_stays_full_is_given_up_after_half_a_minute() {
     }
 }
 
+/// Nobody is behind a fence, and no later manager needs the record of it: rows that lead into what died do not wait.
+#[test]
+fn a_repair_by_entries_alone_does_not_wait_for_a_disk() {
+    let reference = super::undisturbed(AUTO, Going::Sudden);
+    // Nothing of it is taken, or only what it is to do.
+    for first in [1, 2] {
+        let world = World::new(AUTO);
+        let content = Rc::new(RefCell::new(Vec::new()));
+        let disk = Disk { content: content.clone(), records: Rc::default(), full: first..usize::MAX };
+        let journal = Journal::begin(Box::new(disk), Path::new("full"), 0).expect("the first record is taken");
+        let life = world.manage(world.sm, Some(journal), &Going::Sudden.deeds(&world), Death::Never);
+        assert_eq!(life.changes, ["Completed"], "{life:?}");
+        assert!(world.held(world.sm) == reference.after, "{life:?}");
+        let (entries, _) = decode(&content.borrow()).expect("only its tail is torn");
+        assert_eq!(entries, [], "no later manager goes by it: {life:?}");
+    }
+    // What is ordered away is to stay so, whoever manages next.
+    let world = World::new(AUTO);
+    let disk = Disk { content: Rc::default(), records: Rc::default(), full: 1..usize::MAX };
+    let journal = Journal::begin(Box::new(disk), Path::new("full"), 0).expect("the first record is taken");
+    let life = world.manage(world.sm, Some(journal), &Going::Planned.deeds(&world), Death::Never);
+    assert!(life.changes.is_empty() && life.answers[0].contains("writing the journal full"), "{life:?}");
+}
+
+/// A loss of power leaves zeros where records were that somebody acted on.
+#[test]
+fn records_that_became_zeros_are_missed() {
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join("sm.journal");
+    let hour_ns = 3_600_000_000_000;
+    let (mut journal, _) = Journal::open(&path, 500_000 * hour_ns).expect("room");
+    for (hour, element) in [(1, "0xa"), (2, "0xb"), (3, "0xc")] {
+        journal.set_aside(hour * hour_ns, vec![element.to_string()]).expect("room");
+    }
+    drop(journal);
+    let whole = std::fs::read(&path).expect("it was written");
+    let ends: Vec<usize> = (1..=whole.len()).filter(|&end| whole[end - 1] == b'\n').collect();
+    // From a record on, and from within one.
+    for (from, known, records) in [(ends[2], "0xb", 3), (ends[2] + 20, "0xb", 3), (ends[1] - 1, "", 1)] {
+        let mut damaged = whole.clone();
+        damaged[from..].fill(0);
+        std::fs::write(&path, &damaged).expect("room");
+        let (journal, told) = Journal::open(&path, 0).expect("it is cut");
+        assert_eq!(journal.aside(), if known.is_empty() { vec![] } else { vec![known.to_string()] });
+        let (cut, hour) = (ends[records - 1], records - 1);
+        let offset = format!("the {} bytes from offset {cut} on are no unfinished record", whole.len() - cut);
+        assert!(told.len() == 1 && told[0].contains(&offset), "{told:?}");
+        let gap = journal.gap().expect("it says so");
+        assert!(gap.contains(&format!("after 2027-01-15T{:02}:00:00Z is not known", 8 + hour)), "{gap}");
+        assert_eq!(std::fs::metadata(&path).expect("it is there").len() as usize, damaged.len(), "until it is written");
+    }
+    // A record that was not finished is nothing that anybody acted on.
+    std::fs::write(&path, &whole[..ends[2] + 20]).expect("room");
+    let (journal, told) = Journal::open(&path, 0).expect("it is cut");
+    assert!(told.len() == 1 && told[0].contains("was not finished"), "{told:?}");
+    assert_eq!(journal.gap(), None);
+    drop(journal);
+    // What is damaged elsewhere is not read on, but what was set aside is taken from it.
+    let mut damaged = whole.clone();
+    damaged[ends[1]..ends[1] + 30].fill(0);
+    std::fs::write(&path, &damaged).expect("room");
+    let (journal, told) = Journal::open(&path, 0).expect("it begins anew");
+    assert_eq!((journal.aside(), told.len()), (&["0xc".to_string()][..], 1), "{told:?}");
+    assert!(journal.gap().is_some());
+    drop(journal);
+    let (journal, _) = Journal::open(&path, 0).expect("it is whole");
+    assert_eq!((journal.aside(), journal.gap()), (&["0xc".to_string()][..], None));
+    drop(journal);
+    std::fs::write(&path, "").expect("room");
+    assert!(Journal::open(&path, 0).expect("it begins anew").0.gap().is_some());
+}
+
 /// A disk with so much room for a journal.
 struct Room {
     content: Rc<RefCell<Vec<u8>>>,

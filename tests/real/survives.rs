@@ -12,7 +12,7 @@ use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::Half;
 use reconfig::plan::{LanePartition, Lanes};
 use std::cell::Cell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A fifth of the datagrams is lost each way, a fifth is late beyond the time-out, some come twice.
 const FAULTS: &str = "loss=0.2,late=0.2,late-ms=60,double=0.02,seed=7";
@@ -278,6 +278,52 @@ fn opensm_of_lower_priority_stands_by() {
     scene.subnet.wait("OpenSM to stand by", AGREEING, || opensm.says("Entering STANDBY state"));
     scene.role_is(&manager, "master");
     all_is_well(&scene.subnet, &expected(&scene.topology, 1, Half::Lower), &BOTH);
+}
+
+/// The manager's link bounces, so no trap comes, and its switch loses all others.
+#[test]
+fn what_it_no_longer_sees_is_not_called_up_for_long() {
+    if !installed() {
+        return;
+    }
+    let mut scene = Scene::of(&generated("mesh:3x3,1", 0));
+    let manager = scene.manager(&[]);
+    let node = scene.place.node.clone();
+    let named = |name: &str| scene.topology.end_ports().find(|&port| scene.name(port) == name).expect("it is there");
+    let switch = scene.topology.neighbour(named(&node)).expect("it is cabled");
+    let cables = scene.topology.ports_of(switch);
+    let cables =
+        cables.filter(|&port| scene.topology.neighbour(port).is_some_and(|far| scene.topology.node(far).is_switch()));
+    let ports: Vec<u8> = cables.map(|port| scene.topology.port(port).num.0).collect();
+    let switch = scene.topology.node(switch).description.trim().to_string();
+    scene.subnet.unlink(&node, Some(1));
+    ports.iter().for_each(|&port| scene.subnet.unlink(&switch, Some(port)));
+    scene.subnet.relink(&node, Some(1));
+    let is_seen = || manager.status(&scene.subnet)["fabric"]["switches"] == 1;
+    scene.subnet.wait("the manager to see that", Duration::from_secs(5), is_seen);
+}
+
+/// Nothing is under way but questions to devices that do not answer, each of which has fifteen seconds.
+#[test]
+fn a_stop_does_not_wait_for_devices_that_do_not_answer() {
+    if !installed() {
+        return;
+    }
+    let mut scene = Scene::set();
+    let mut manager = scene.manager(&["--sweep", "1", "--timeout", "1000"]);
+    for switch in scene.topology.switches() {
+        scene.subnet.error(scene.topology.node(switch).description.trim(), None, 100);
+    }
+    std::thread::sleep(Duration::from_secs(4));
+    let asked = Instant::now();
+    manager.signal();
+    let mut code = None;
+    scene.subnet.wait("its end", AGREEING, || {
+        code = manager.code();
+        code.is_some()
+    });
+    assert!(asked.elapsed() < Duration::from_secs(3), "{:?}: {}", asked.elapsed(), manager.log());
+    assert_eq!((code, manager.count("is broken off")), (Some(0), 1), "{}", manager.log());
 }
 
 #[test]

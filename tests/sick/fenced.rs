@@ -8,6 +8,7 @@ use reconfig::machine::{CallOff, Outcome};
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
 use reconfig::sm::{Happening, ManagerOrder, RunUntil, SmError, SubnetElement, Takeover};
 use reconfig::wire::{AttributeId, SlToVlMappingTable};
+use std::collections::BTreeSet;
 
 const SETUP: Setup = Setup { auto: false, takeover: Takeover::Rewrite, ..Setup::DEFAULT };
 
@@ -96,6 +97,39 @@ fn hosts_do_not_wait_for_a_recovery_that_always_fails() {
         scene.pass(5 * S);
         assert_eq!((closed(&scene), scene.unreached(&[])), (0, vec![]), "flaps: {flaps}");
     }
+}
+
+/// A stop waits for a change, its retired half and a recovery while they are being ended, and for nothing else.
+#[test]
+fn only_what_is_being_ended_keeps_a_manager_from_stopping() {
+    let owes = |scene: &Scene| scene.mailbox.borrow().ends_what_it_owes();
+    let mut scene = cold(SETUP);
+    scene.poll();
+    assert!(!owes(&scene), "amid its first look");
+    let mut scene = removing_on(scene, "draining");
+    assert!(owes(&scene), "amid the change");
+    let own = sicken_own_switch(&scene);
+    assert!(scene.until(10 * S, |scene| !owes(scene)), "{:?}", scene.failures());
+    assert_eq!(scene.mailbox.borrow().lifecycle().name(), "halted");
+    scene.transport.with(|sim| sim.heal_node(own));
+    assert!(scene.until(10 * S, owes), "it is resumed");
+    let mut states = BTreeSet::new();
+    while !scene.mailbox.borrow().lifecycle().is_done() {
+        let state = scene.mailbox.borrow().lifecycle();
+        if owes(&scene) {
+            states.insert(state.name());
+        }
+        assert_eq!(owes(&scene), state.holds_on() && !state.is_at_rest(), "{state:?}");
+        scene.pass(S / 1_000);
+    }
+    assert!(states.contains("resuming") && states.contains("surveying"), "{states:?}");
+    assert!(!owes(&scene) && closed(&scene) == 0);
+    // The next one recovers what another left amid a change.
+    let mut heir = removing("draining", SETUP).another(SETUP);
+    assert!(heir.until(10 * S, owes), "{:?}", heir.failures());
+    assert_eq!(heir.mailbox.borrow().lifecycle().name(), "bringing-up");
+    assert!(heir.until(30 * S, |heir| heir.arrival().is_some()), "{:?}", heir.failures());
+    assert!(!owes(&heir));
 }
 
 /// How a manager says that it ends: the first signal is an order, the second ends it at once.

@@ -196,6 +196,27 @@ fn what_is_switched_off_and_on_is_no_longer_set_aside() {
     assert_eq!(scene.unreached(&[]), []);
 }
 
+/// A journal that has lost what was set aside: the user is told so until something is ordered.
+#[test]
+fn what_a_journal_has_forgotten_is_said() {
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join("sm.journal");
+    drop(without_spine(&path));
+    let mut bytes = std::fs::read(&path).expect("it was written");
+    let half = bytes.len() / 2;
+    bytes[half..].fill(0);
+    std::fs::write(&path, &bytes).expect("room");
+    let mut scene = cold().recorded(setup(), &path);
+    is_up(&mut scene);
+    assert_eq!(aside(&scene), [""; 0]);
+    let gap = |scene: &Scene| scene.mailbox.borrow().view.journal_gap.clone();
+    let said = |scene: &Scene| scene.said.borrow().iter().any(|said| matches!(said, Happening::Forgotten(_)));
+    assert!(gap(&scene).is_some_and(|why| why.contains("is to be ordered again")) && said(&scene), "{:?}", gap(&scene));
+    let element = SubnetElement::Switch(SPINE.to_string());
+    order(&mut scene, ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: false });
+    assert_eq!((aside(&scene), gap(&scene)), (vec![SPINE.to_string()], None));
+}
+
 /// A journal whose disk is full at times; emptying it takes no room.
 struct Disk {
     path: PathBuf,

@@ -149,6 +149,11 @@ impl Fake {
         self.post(at_ns, Parcel::ToManager(datagram));
     }
 
+    /// The manager's process is stopped for so long.
+    pub fn stop_for(&mut self, pause_ns: u64) {
+        self.now_ns += pause_ns;
+    }
+
     /// Hands the manager a datagram as it is.
     pub fn deliver(&mut self, datagram: Datagram, at_ns: u64) {
         self.post(at_ns, Parcel::ToManager(datagram));

@@ -32,7 +32,7 @@ fn set(fake: &mut Fake, end: PortId, state: PortState) {
     device.port_state_change |= fake.fabric.node(port.node).is_switch();
 }
 
-fn cables_of(fabric: &Fabric, node: NodeId) -> Vec<PortId> {
+pub fn cables_of(fabric: &Fabric, node: NodeId) -> Vec<PortId> {
     fabric.ports_of(node).filter(|&port| fabric.peer(port).is_some()).collect()
 }
 
@@ -48,7 +48,7 @@ fn swept(seed: u64, switches: u32, timing: Timing) -> (Manager<Fake>, Fabric) {
     (ready(manager, &fabric), fabric)
 }
 
-fn ready<T: Transport + AsRef<Fake>>(mut manager: Manager<T>, fabric: &Fabric) -> Manager<T> {
+pub fn ready<T: Transport + AsRef<Fake>>(mut manager: Manager<T>, fabric: &Fabric) -> Manager<T> {
     now(manager.discover()).expect("the subnet answers");
     let sm_port = manager.transport().as_ref().sm_port;
     manager.set_topology(fabric, sm_port);
@@ -137,7 +137,7 @@ properties! {
         let (fabric, sm_port) = fabrics::random(seed, switches);
         let [cable, _] = trunk(&fabric);
         let fake = Fake::new(fabric.clone(), sm_port, seed);
-        let mut manager = ready(Manager::new(Cutting { fake, after: usize::MAX, cable }, calm(), 0), &fabric);
+        let mut manager = ready(Manager::new(Cutting { fake, after: usize::MAX, cables: vec![cable] }, calm(), 0), &fabric);
         manager.transport_mut().after = after;
         let mut first = glance(&mut manager);
         if manager.transport().after != usize::MAX {
@@ -155,17 +155,17 @@ properties! {
     }
 }
 
-/// A fake in which a cable dies once so many MADs have been sent.
-struct Cutting {
-    fake: Fake,
-    after: usize,
-    cable: PortId,
+/// A fake in which cables die once so many MADs have been sent.
+pub struct Cutting {
+    pub fake: Fake,
+    pub after: usize,
+    pub cables: Vec<PortId>,
 }
 
 impl Cutting {
     fn strike(&mut self) {
         self.after = usize::MAX;
-        cut(&mut self.fake, &[self.cable]);
+        cut(&mut self.fake, &self.cables);
     }
 }
 

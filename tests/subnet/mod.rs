@@ -4,6 +4,7 @@
 mod fabrics;
 mod fake;
 mod glance;
+mod missing;
 mod parts;
 
 use crate::support::properties::properties;
@@ -96,6 +97,49 @@ fn holds(fake: &Fake, writes: &[Write]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A process that is stopped between two waits, as while it computes. A manager that takes no breaths may compute for
+/// that long itself.
+#[test]
+fn a_stop_between_two_waits_is_noticed() {
+    for (breathes, seconds, is_noticed) in [(true, 9, true), (true, 7, false), (false, 9, false)] {
+        let (mut manager, _) = manager(1, 4, calm(), Faults::default());
+        if breathes {
+            manager.breathe_for(10 * MS);
+        }
+        let wait = |manager: &mut Manager<Fake>| {
+            let until_ns = manager.now_ns() + MS;
+            now(manager.idle(until_ns)).expect("the port works");
+        };
+        wait(&mut manager);
+        manager.transport_mut().stop_for(seconds * 1_000 * MS);
+        wait(&mut manager);
+        assert_eq!(manager.stood_still(), is_noticed, "breathes: {breathes}, {seconds} s");
+    }
+}
+
+/// The trap that reports a bounce of the manager's own port is lost with its link.
+#[test]
+fn the_managers_own_port_is_read_once_a_second() {
+    for state in [wire::PortState::Initialize, wire::PortState::Down] {
+        let (mut manager, fabric) = manager(1, 4, calm(), Faults::default());
+        let found = now(manager.discover()).expect("the subnet answers");
+        let own = manager.own_port().expect("it is known");
+        manager.set_topology(&fabric, own);
+        assert!(found.fabric.reaches_others(found.sm_port));
+        let mut went_down = |pause_ns: u64, state: Option<wire::PortState>| {
+            let (node, num) = (fabric.port(own).node, fabric.port(own).num);
+            let info = manager.transport_mut().devices[node.index()].ports.get_mut(&num.0).expect("it has it");
+            info.port_state = state.unwrap_or(info.port_state);
+            manager.transport_mut().stop_for(pause_ns);
+            now(manager.own_port_went_down()).expect("the port works")
+        };
+        assert!(!went_down(0, None));
+        assert!(!went_down(MS, Some(state)), "not sooner");
+        assert!(went_down(1_000 * MS, None), "{state:?}");
+        assert!(!went_down(1_000 * MS, None), "it is said once");
+    }
 }
 
 properties! {

@@ -172,6 +172,9 @@ pub struct Status {
     /// What was seen before and is not there; nothing while the subnet is not reached.
     #[serde(default)]
     pub missing: MissingStatus,
+    /// What the journal has lost of what was set aside, until something is set aside or taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal_gap: Option<String>,
     /// How far plans for losses to come are, if any are prepared.
     #[serde(default)]
     pub foreseen: Option<ForeseenCount>,

@@ -86,10 +86,6 @@ impl<T: Transport> Upkeep<T> {
         driver.subnet_mut().trail = trail;
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
         let pace = SweepPace::new(context.pace);
-        let manager = &mut driver.subnet_mut().manager;
-        if manager.timing().light_sweep_ns.is_some() {
-            manager.set_light_sweep(Some(pace.period_ns()));
-        }
         let rounds = drift::Rounds::default();
         let (seen, newcomers) = (Seen::Quiet, up.newcomers);
         let (sighting, instead, is_partial) = (None, None, false);

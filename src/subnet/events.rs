@@ -19,7 +19,7 @@ const REPEATED_WITHIN_NS: u64 = 30_000_000_000;
 /// The most senders of such traps that are asked whether a manager runs there.
 const MOST_CALLERS: usize = 16;
 /// Time between two looks at the manager's own port.
-const OWN_PORT_NS: u64 = 1_000_000_000;
+pub(super) const OWN_PORT_NS: u64 = 1_000_000_000;
 /// The most traps that are remembered.
 const MOST_TRAPS: usize = 4_096;
 

@@ -3,6 +3,7 @@
 use super::adaptive::AdaptiveKinds;
 use super::apply::OnFailure;
 use super::error::status_meaning;
+use super::events::OWN_PORT_NS;
 use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
 use super::fence::{Fence, FenceState};
 use super::health::Health;
@@ -194,6 +195,8 @@ impl<T: Transport> Manager<T> {
     /// A manager that knows no fabric yet. `m_key` goes into every SMP; 0 if the subnet has none.
     pub fn new(transport: T, timing: Timing, m_key: u64) -> Manager<T> {
         let next_light_sweep_ns = timing.light_sweep_ns.map(|period| transport.now_ns().saturating_add(period));
+        // Whatever brings the subnet up reads it first.
+        let own_port_due_ns = transport.now_ns().saturating_add(OWN_PORT_NS);
         Manager {
             transport,
             timing,
@@ -212,7 +215,7 @@ impl<T: Transport> Manager<T> {
             responder: None,
             sources: SourceControl::default(),
             light_sweep_took_ns: None,
-            own_port_due_ns: 0,
+            own_port_due_ns,
             fence: FenceState::default(),
             reserved: None,
             longest_way: None,
@@ -419,8 +422,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Trades the known fabric for another view of the subnet, or back: for questions to devices that are not known yet.
-    /// Indices are those of the view in place. Does nothing before a fabric is known.
+    /// Trades the known fabric for another view of the subnet, or back: for questions to devices that are not known
+    /// yet. Indices are those of the view in place. Does nothing before a fabric is known.
     pub fn trade_topology(&mut self, other: &mut SweptTopology) {
         let Some(own) = &mut self.topology else { return };
         std::mem::swap(own, &mut other.0);

@@ -64,8 +64,8 @@ fn two_masters_are_one_within_two_polls_of_the_joint() {
     }
 }
 
-/// Two subnets that were never one are joined: their managers decide who is master before either takes in what the other
-/// has, though LIDs are held twice.
+/// Two subnets that were never one are joined: their managers decide which of them is master before either takes in
+/// what the other has, though LIDs are held twice.
 #[test]
 fn two_subnets_that_never_met_have_one_master_before_either_takes_the_other_in() {
     for shows_bit in [true, false] {

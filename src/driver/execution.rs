@@ -198,6 +198,11 @@ impl<S: SubnetManager> Driver<S> {
             return;
         }
         self.journal_due_ns = now_ns.saturating_add(TEND_JOURNAL_NS);
+        match self.journal.as_mut().map(|journal| journal.replace_removed(now_ns)) {
+            Some(Ok(true)) => tracing::warn!("the journal was removed: another one is begun, with what is set aside"),
+            Some(Err(error)) => tracing::error!(%error, "the journal was removed, and changes are not recorded"),
+            Some(Ok(false)) | None => {}
+        }
         self.set_aside(aside());
         let Some(journal) = self.journal.as_mut().filter(|journal| journal.given_up().is_some()) else { return };
         match journal.take_up_again(now_ns) {

@@ -3,6 +3,7 @@
 use super::JournalError;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -23,6 +24,11 @@ pub trait JournalFile {
     /// # Errors
     /// Its length is then unknown.
     fn cut(&mut self, len: u64) -> io::Result<()>;
+
+    /// Whether the file has no name any more: what is written to it nobody will find.
+    fn is_removed(&self) -> bool {
+        false
+    }
 
     /// Gives the file another name, and begins one with this content under its own.
     ///
@@ -73,8 +79,15 @@ impl LockedFile {
 
 impl JournalFile for LockedFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.is_removed() {
+            return Err(io::Error::other("the file was removed"));
+        }
         self.0.write_all(bytes)?;
         self.0.sync_data()
+    }
+
+    fn is_removed(&self) -> bool {
+        self.0.metadata().is_ok_and(|file| file.nlink() == 0)
     }
 
     fn cut(&mut self, len: u64) -> io::Result<()> {

@@ -274,6 +274,22 @@ impl Journal {
         self.is_given_up.then_some(self.refused.1.as_str())
     }
 
+    /// Writes a file in place of one that was removed, with what is set aside. Whether it was. For use between changes.
+    ///
+    /// # Errors
+    /// None can be written; the journal is given up.
+    pub fn replace_removed(&mut self, now_ns: u64) -> Result<bool, JournalError> {
+        if !self.file.as_ref().is_some_and(|file| file.is_removed()) {
+            return Ok(false);
+        }
+        (self.file, self.standing) = (None, None);
+        let written = self.write_anew(now_ns);
+        if let Err(error) = &written {
+            (self.is_given_up, self.refused.1) = (true, error.to_string());
+        }
+        written.map(|()| true)
+    }
+
     /// Takes a journal up again that was given up, with what is set aside, if there is room for records to come. For
     /// use between changes.
     ///
@@ -415,6 +431,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Vec<JournalEntry>, Option<String>), LineF
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_large_journal_begins_anew_and_keeps_what_is_needed() {
@@ -452,5 +469,27 @@ mod tests {
         assert_eq!((entries.len(), torn), (3, None), "{entries:?}");
         let (journal, warnings) = Journal::open(&path, 7).expect("it can be read");
         assert_eq!((journal.aside(), warnings), (&["0x10".to_string()][..], vec![]));
+    }
+
+    #[test]
+    fn a_file_that_was_removed_takes_no_record_and_is_replaced() {
+        let folder = tempfile::tempdir().expect("room");
+        let path = folder.path().join("a/sm.journal");
+        fs::create_dir(folder.path().join("a")).expect("room");
+        let (mut journal, _) = Journal::open(&path, 0).expect("it opens");
+        journal.set_aside(0, vec!["0x10".to_string()]).expect("there is room");
+        assert!(!journal.replace_removed(0).expect("nothing to do"));
+        fs::remove_file(&path).expect("it is there");
+        assert!(journal.set_aside(0, vec!["0x20".to_string()]).is_err(), "what is written there is lost");
+        assert!(journal.replace_removed(0).expect("there is room"));
+        drop(journal);
+        let (mut journal, _) = Journal::open(&path, 0).expect("it opens");
+        assert_eq!(journal.aside(), ["0x10"]);
+        // The folder, too: nothing can be written until it is back.
+        fs::remove_dir_all(folder.path().join("a")).expect("it is there");
+        assert!(journal.replace_removed(0).is_err() && journal.given_up().is_some());
+        fs::create_dir(folder.path().join("a")).expect("room");
+        journal.take_up_again(0).expect("there is room");
+        assert_eq!((journal.given_up(), path.exists()), (None, true));
     }
 }

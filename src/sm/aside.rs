@@ -72,14 +72,33 @@ impl AsideElements {
             let element = FoundElement::of_lasting_name(name, known);
             // A device that is left out because it fails is still there: the manager itself has taken its links down.
             let is_there = element.is_some_and(|element| element.is_in(alive) || element.nodes(known).any(is_out));
-            *missed = if is_there { 0 } else { *missed + 1 };
-            let has_left = element.is_some_and(|element| !is_there && has_left(element, manager, known, alive));
+            // Where neighbours of its own are not found, the manager may be what has left.
+            let is_seen = is_there || element.is_none_or(|element| has_witnesses(element, known, alive));
+            *missed = match (is_there, is_seen) {
+                (true, _) => 0,
+                (false, true) => *missed + 1,
+                (false, false) => *missed,
+            };
+            let has_left =
+                is_seen && element.is_some_and(|element| !is_there && has_left(element, manager, known, alive));
             if has_left || *missed >= SURVEYS {
                 tracing::warn!("{name} was set aside and has left: it is used again when it returns");
                 return false;
             }
             true
         });
+    }
+}
+
+/// Whether all switches that an element was cabled to were found.
+fn has_witnesses(element: FoundElement, known: &Fabric, alive: &Fabric) -> bool {
+    let is_found = |port: PortId| {
+        let node = known.port(port).node;
+        !known.node(node).is_switch() || alive.node(node).present
+    };
+    match element {
+        FoundElement::Node(node) => known.ports_of(node).filter_map(|port| known.peer(port)).all(is_found),
+        FoundElement::Cable(port) => [Some(port), known.peer(port)].into_iter().flatten().all(is_found),
     }
 }
 

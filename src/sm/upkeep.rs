@@ -419,10 +419,14 @@ impl<T: Transport> Upkeep<T> {
     /// manager that knew of the order is gone.
     pub(super) fn keep_aside(&mut self, record: &ChangeRecord) {
         if record.outcome == Outcome::Completed {
-            let draft = record.plan.plan().draft();
             let Running { known, alive, .. } = self.driver.running();
-            let left = FoundElement::missing_in(&draft.after, &draft.surviving);
-            left.into_iter().filter(|element| element.is_in(alive)).for_each(|left| self.aside.insert(left, known));
+            // The removal may have been planned anew for what was lost meanwhile: that plan does not show it any more.
+            for plan in record.plans.iter().chain([&record.plan]) {
+                let draft = plan.plan().draft();
+                let left = FoundElement::missing_in(&draft.after, &draft.surviving);
+                let left = left.into_iter().filter(|element| element.is_in(alive));
+                left.for_each(|left| self.aside.insert(left, known));
+            }
             self.record_aside();
         }
     }

@@ -3,6 +3,7 @@
 
 use super::masters::both;
 use super::scene::{S, Scene, Setup};
+use reconfig::fabric::PortId;
 use reconfig::ids::{Lid, PortNum};
 use reconfig::journal::{Journal, JournalError, JournalFile};
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
@@ -101,6 +102,58 @@ fn what_was_set_aside_before_a_restart_is_used_once_it_is_taken_back() {
     order(&mut scene, take_back());
     assert!(is_routed(&scene), "{:?}", scene.failures());
     assert_eq!((aside(&scene), scene.unreached(&[])), (vec![], vec![]));
+}
+
+/// On the island that is left to the manager, one port that is down is all that is seen of the spine.
+#[test]
+fn what_is_set_aside_stays_so_while_the_managers_own_leaf_is_cut_off() {
+    let folder = tempfile::tempdir().expect("room");
+    let mut scene = without_spine(&folder.path().join("sm.journal"));
+    let leaf = scene.node("leaf-1");
+    let to_spines = |port: &PortId| {
+        let next = scene.fabric.neighbour(*port);
+        next.is_some_and(|next| scene.fabric.node(next).is_switch())
+    };
+    let cables: Vec<PortId> = scene.fabric.ports_of(leaf).filter(to_spines).collect();
+    scene.transport.with(|sim| cables.iter().for_each(|&cable| sim.kill(cable)));
+    // More surveys than a silent element is waited for.
+    scene.pass(60 * S);
+    assert_eq!(aside(&scene), [SPINE]);
+    scene.transport.with(|sim| cables.iter().for_each(|&cable| sim.revive(cable)));
+    scene.pass(20 * S);
+    assert_eq!((aside(&scene), rows_over(&scene, SPINE)), (vec![SPINE.to_string()], 0), "{:?}", scene.failures());
+    assert_eq!(scene.unreached(&[]), []);
+}
+
+/// The plan that the heir makes for the loss shows the removal no more.
+#[test]
+fn a_removal_that_a_loss_meets_while_no_manager_runs_is_made_all_the_same() {
+    let setup = || Setup { auto: false, ..setup() };
+    let mut resumed = 0;
+    for after_ns in [S / 500, S / 50] {
+        let folder = tempfile::tempdir().expect("room");
+        let path = folder.path().join("sm.journal");
+        let cold = Scene::cold("fat-tree:4,2", SimConfig::default(), setup(), &[]);
+        let mut scene = cold.recorded(setup(), &path);
+        is_up(&mut scene);
+        let element = SubnetElement::Switch(SPINE.to_string());
+        scene.mailbox.borrow_mut().order(ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: false });
+        let begun = |scene: &Scene| scene.said.borrow().iter().any(|said| matches!(said, Happening::Begun { .. }));
+        assert!(scene.until(5 * S, begun));
+        scene.pass(after_ns);
+        let cable = scene.fabric.ports_of(scene.node("spine-3")).find(|&port| scene.fabric.peer(port).is_some());
+        let cable = cable.expect("a cable");
+        scene.transport.with(|sim| sim.kill(cable));
+        let mut scene = scene.recorded(setup(), &path);
+        is_up(&mut scene);
+        if matches!(scene.arrival(), Some(SubnetArrival::Resumed { .. })) {
+            resumed += 1;
+            scene.pass(20 * S);
+            let left = (aside(&scene), rows_over(&scene, SPINE));
+            assert_eq!(left, (vec![SPINE.to_string()], 0), "{after_ns} ns: {:?}", scene.failures());
+        }
+    }
+    assert_ne!(resumed, 0, "some of these meet the change under way");
 }
 
 #[test]

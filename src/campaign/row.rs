@@ -1,7 +1,7 @@
 //! One run as a row: who it was, and what came of it.
 
 use super::RunKey;
-use crate::scenario::{Ending, MOST_HELD_BACK, SimulationReport};
+use crate::scenario::{Ending, SimulationReport, is_saturated};
 use serde::{Deserialize, Serialize};
 
 /// A run and its figures; times in nanoseconds. Fields without a value did not occur, or could not be measured.
@@ -75,8 +75,7 @@ pub struct RunRow {
     pub throughput_during: Option<f64>,
     /// From then on.
     pub throughput_after: Option<f64>,
-    /// How often, before the event, an application found its send queue full, as a share of that and of the packets
-    /// delivered.
+    /// The share of the time before the event that applications waited for room in their send queues.
     #[serde(default)]
     pub held_back_before: Option<f64>,
     /// Digest of every event, in hexadecimal.
@@ -152,7 +151,8 @@ impl RunRow {
 
     /// Whether the subnet did not take the load before the loss.
     pub(super) fn is_saturated(&self) -> bool {
-        self.held_back_before.is_some_and(|share| share > MOST_HELD_BACK)
+        let shares = self.held_back_before.zip(self.throughput_before);
+        shares.is_some_and(|(held_back, throughput)| is_saturated(held_back, throughput, self.load))
     }
 
     /// Whether this is the row of a run.

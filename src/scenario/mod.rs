@@ -57,9 +57,9 @@ pub use map::{FabricMap, Fate, MapLink, MapNode};
 pub use outages::{HostLosses, LongestOutage, OutageReport};
 pub use outcome::{
     AdversaryReport, BetweenSettings, BusyLink, ConnectionReport, DeviceReport, DisorderCause, Ending, FabricSize,
-    Foreseen, Foresight, Latency, LinkLoads, MOST_HELD_BACK, OvertakenReport, Periods, PhaseReport, PortLoad,
-    ProofReport, RelationReport, RenumberedPort, RouterPortReport, RouterReport, SCHEMA, Settings, SimulationReport,
-    SmpReport, SourceReport, StuckReport, SubnetChange, SubnetReport, TrafficReport, WholeProof,
+    Foreseen, Foresight, Latency, LinkLoads, OvertakenReport, Periods, PhaseReport, PortLoad, ProofReport,
+    RelationReport, RenumberedPort, RouterPortReport, RouterReport, SCHEMA, Settings, SimulationReport, SmpReport,
+    SourceReport, StuckReport, SubnetChange, SubnetReport, TrafficReport, WholeProof, is_saturated,
 };
 pub use run::{plan, prepared, run};
 pub use series::{BinReport, Marks, SeriesReport};

@@ -127,8 +127,8 @@ pub struct SimulationReport {
     pub latency_ns: Periods<Latency>,
     /// Bytes delivered, as a fraction of what all end ports could receive.
     pub throughput: Periods<f64>,
-    /// How often an application found its send queue full, as a share of that and of the packets delivered: what the
-    /// subnet did not take of the load.
+    /// The share of the time that applications waited for room in their send queues, over all of them: what they
+    /// offered then was not sent.
     pub held_back: Periods<f64>,
     /// Packets that arrived after a later one of their flow, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -668,8 +668,11 @@ pub struct StuckReport {
     pub born_ns: u64,
 }
 
-/// The share of packets that may find a send queue full before anything happens, without remark.
-pub const MOST_HELD_BACK: f64 = 0.05;
+/// Whether a subnet did not take the load that was offered: applications waited for room in their send queues, as they
+/// do while a long message is sent, and less was delivered. Shares as in [`SimulationReport`].
+pub fn is_saturated(held_back: f64, throughput: f64, load: f64) -> bool {
+    held_back > 0.05 && throughput < 0.95 * load
+}
 
 impl SimulationReport {
     /// Whether the run is a success: completed, nothing lost to the change, and several subnets proved as a whole.

@@ -11,8 +11,8 @@ use super::measures::{AFTER, BEFORE, DURING, latency, link_loads, loads_between,
 use super::outages::{hosts, outages};
 use super::outcome::{
     BetweenSettings, ConnectionReport, DeviceReport, DisorderCause, Ending, FabricSize, Foresight, LinkLoads,
-    MOST_HELD_BACK, OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort, SCHEMA, Settings,
-    SimulationReport, SmpReport, SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof,
+    OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort, SCHEMA, Settings, SimulationReport, SmpReport,
+    SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof, is_saturated,
 };
 use super::series::series;
 use super::setup::Setup;
@@ -244,20 +244,21 @@ fn lowered(setup: &Setup<'_>, sim: &Sim) -> Option<String> {
 /// Says that the subnet did not take the load before anything happened. What a change costs is then hard to tell from
 /// what queues hold.
 fn saturated(setup: &Setup<'_>, sim: &Sim) -> Option<String> {
+    if let Traffic::Trace(_) = setup.scenario.sim.traffic {
+        let full = sim.throttled();
+        return (full > 0)
+            .then(|| format!("packets of the trace that found their send queue full, and were not sent: {full}"));
+    }
     let held_back = sim.held_back(BEFORE);
-    (held_back > MOST_HELD_BACK).then(|| {
-        let delivered = 100.0 * throughput(sim, BEFORE, capacity(setup, sim, false, BEFORE));
-        let (what, offered) = match setup.scenario.sim.traffic {
-            Traffic::Trace(_) => ("packets of the trace were not sent: send queues were full", String::new()),
-            _ => {
-                ("the subnet is saturated: send queues were full", format!(" at a load of {:.1} %", 100.0 * sim.load()))
-            }
-        };
+    let delivered = throughput(sim, BEFORE, capacity(setup, sim, false, BEFORE));
+    is_saturated(held_back, delivered, sim.load()).then(|| {
         format!(
-            "{what} for {:.0} % of the packets before anything happened, and {delivered:.1} % was delivered{offered}; \
-             so figures show what queues hold more than what a change costs (a lower --load, another --engine, or a \
-             longer --send-queue for long messages)",
-            100.0 * held_back
+            "the subnet is saturated: before anything happened applications waited for room in their send queues {:.0} % \
+             of the time, and {:.1} % was delivered at a load of {:.1} %, so figures show what queues hold more than what \
+             a change costs (a lower --load, another --engine, or a longer --send-queue for long messages)",
+            100.0 * held_back,
+            100.0 * delivered,
+            100.0 * sim.load()
         )
     })
 }

@@ -88,8 +88,8 @@ pub struct Period {
     pub(super) last_delivery: Ticks,
     /// By port: bytes of data sent before the period; empty for the first.
     pub(super) sent_before: Vec<u64>,
-    /// How often an application had to wait for room in its send queue, before the period.
-    pub(super) throttled_before: u64,
+    /// For how long applications had waited for room in their send queues before the period, in ticks.
+    pub(super) held_back_before: Ticks,
 }
 
 impl Period {
@@ -105,7 +105,7 @@ impl Period {
             order: OrderCounts::default(),
             last_delivery: start,
             sent_before,
-            throttled_before: 0,
+            held_back_before: 0,
         }
     }
 
@@ -226,9 +226,9 @@ impl Ledger {
         }
     }
 
-    pub(super) fn begin_period(&mut self, now: Ticks, sent_before: Vec<u64>, throttled_before: u64) {
+    pub(super) fn begin_period(&mut self, now: Ticks, sent_before: Vec<u64>, held_back_before: Ticks) {
         self.periods.last_mut().expect("a run is always in a period").close(now);
-        self.periods.push(Period { throttled_before, ..Period::new(now, sent_before) });
+        self.periods.push(Period { held_back_before, ..Period::new(now, sent_before) });
     }
 
     /// How long a period lasted, or has lasted so far, in ticks.

@@ -379,7 +379,7 @@ impl Sim {
     pub fn begin_period(&mut self) {
         self.assert_conserved();
         let sent_before = self.plane.ports.iter().map(|port| port.bytes_sent).collect();
-        self.ledger.begin_period(self.clock.now(), sent_before, self.sources.throttled);
+        self.ledger.begin_period(self.clock.now(), sent_before, self.sources.held_back.at(self.clock.now()));
         self.relays.iter_mut().for_each(|relays| relays.begin_period(self.clock.now()));
     }
 
@@ -423,13 +423,16 @@ impl Sim {
         self.sources.throttled
     }
 
-    /// How often in a period an application found its send queue full, as a share of that and of the packets
-    /// delivered. Packets of a trace that find it full are not sent.
+    /// The share of a period's time that applications waited for room in their send queues, over all of them: what they
+    /// offered then was not sent. Packets of a trace that find a queue full are not sent either, and do not wait
+    /// ([`Sim::throttled`]).
     pub fn held_back(&self, period: usize) -> f64 {
-        let periods = &self.ledger.periods;
-        let end = periods.get(period + 1).map_or(self.sources.throttled, |next| next.throttled_before);
-        let times = end - periods[period].throttled_before;
-        times as f64 / (times + periods[period].delivered).max(1) as f64
+        let now = self.clock.now();
+        let end =
+            self.ledger.periods.get(period + 1).map_or(self.sources.held_back.at(now), |next| next.held_back_before);
+        let waited = end - self.ledger.periods[period].held_back_before;
+        let hosts = self.sources.list.keys().filter(|&rank| self.sources.is_host(rank)).count();
+        waited as f64 / (self.ledger.length(period, now) as f64 * hosts as f64).max(1.0)
     }
 
     /// Packets of a trace that are due later.

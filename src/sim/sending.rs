@@ -93,6 +93,7 @@ impl Sim {
         }
         if self.is_full(rank) {
             self.sources.list[rank].application = Application::HeldBack;
+            self.sources.held_back.begins(self.clock.now());
             return;
         }
         // The source may draw a destination that it does not know: then it sends nothing this time.
@@ -115,6 +116,7 @@ impl Sim {
     /// The application of a source has waited for room, and there is some.
     #[inline(never)]
     fn application_continues(&mut self, rank: EndPortRank) {
+        self.sources.held_back.ends(self.clock.now());
         if self.sources.list[rank].message.is_some() {
             // In the middle of a message it continues at once.
             self.clock.push(self.clock.now(), SimEvent::new(kind::INJECT, rank.0, 0));
@@ -215,6 +217,7 @@ impl Sim {
             if self.is_full(rank) {
                 let source = &mut self.sources.list[rank];
                 (source.message, source.application) = (Some(message), Application::HeldBack);
+                self.sources.held_back.begins(self.clock.now());
                 return;
             }
             message.left -= 1;
@@ -461,7 +464,9 @@ impl Sim {
         let source = &mut self.sources.list[rank];
         if source.application == Application::HeldBack {
             source.application = Application::Idle;
+            self.sources.held_back.ends(self.clock.now());
         }
+        let source = &mut self.sources.list[rank];
         source.message = None;
         let port = source.port;
         self.sources.cut_off[rank] = true;

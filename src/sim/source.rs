@@ -31,6 +31,32 @@ pub(super) enum Application {
     HeldBack,
 }
 
+/// For how long applications have waited for room in their send queues, all together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct HeldBackTime {
+    /// Those that wait now.
+    waiting: u32,
+    /// Up to when the sum counts.
+    until: Ticks,
+    /// In ticks, over all sources.
+    sum: Ticks,
+}
+
+impl HeldBackTime {
+    pub(super) fn begins(&mut self, now: Ticks) {
+        *self = HeldBackTime { waiting: self.waiting + 1, until: now, sum: self.at(now) };
+    }
+
+    pub(super) fn ends(&mut self, now: Ticks) {
+        *self = HeldBackTime { waiting: self.waiting - 1, until: now, sum: self.at(now) };
+    }
+
+    /// The sum at this moment.
+    pub(super) fn at(&self, now: Ticks) -> Ticks {
+        self.sum + Ticks::from(self.waiting) * (now - self.until)
+    }
+}
+
 /// Since when others know a source. Arrivals are numbered from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Presence {
@@ -142,6 +168,8 @@ pub struct Sources {
     arrivals: u32,
     /// How often an application had to wait for a full send queue.
     pub throttled: u64,
+    /// For how long applications have waited for that.
+    pub held_back: HeldBackTime,
     /// Index of the next entry of the trace.
     pub(super) trace_next: usize,
     /// See `Sim::script`.
@@ -382,6 +410,7 @@ impl Sources {
             paths: FxHashMap::default(),
             arrivals: 0,
             throttled: 0,
+            held_back: HeldBackTime::default(),
             trace_next: 0,
             script: Vec::new(),
             script_next: 0,

@@ -4,7 +4,7 @@ use super::super::compare::at_load;
 use super::super::cut_off;
 use super::super::quantity::{count, counted, duration, percent};
 use reconfig::plan::Scheme;
-use reconfig::scenario::{Ending, MOST_HELD_BACK, SimulationReport};
+use reconfig::scenario::{Ending, SimulationReport, is_saturated};
 use reconfig::subnet::DeviceProfile;
 
 /// The word that stands beside the sentence, and its class.
@@ -126,7 +126,7 @@ pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
 /// from what their queues hold. A note says by how much.
 fn saturated(report: &SimulationReport) -> Option<String> {
     let delivered = percent(report.throughput.before);
-    (report.held_back.before > MOST_HELD_BACK).then(|| {
+    is_saturated(report.held_back.before, report.throughput.before, report.settings.load).then(|| {
         format!(
             "The subnet is saturated before anything happens: it delivers {delivered}, and queues and latencies tell how \
              long the run was, and not what the change cost."

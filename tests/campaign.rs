@@ -169,7 +169,7 @@ fn a_run_under_two_names_counts_once_and_saturation_is_said() {
     let told: serde_json::Value = serde_json::from_slice(&summed.stdout).expect("JSON");
     let pooled = told["pooled"].as_array().expect("schemes").iter();
     assert_eq!(pooled.map(|one| one["runs"].as_u64()).collect::<Vec<_>>(), [Some(2), Some(2)], "{told}");
-    assert!(shown.contains("4 runs had every event of another run, and count once here"), "{shown}");
+    assert!(shown.contains("4 runs repeated another event for event, and did not count again"), "{shown}");
 }
 
 #[test]

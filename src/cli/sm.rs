@@ -378,7 +378,7 @@ fn opened_or_given_up(
         Err(error) if error.is_of_a_full_disk() => {
             let what = std::error::Error::source(&error).map_or_else(String::new, ToString::to_string);
             let why = format!("{}: {what}", path.display());
-            tracing::error!("changes are made WITHOUT A JOURNAL until there is room: {why}");
+            tracing::error!("changes are made WITHOUT A JOURNAL until it can be written: {why}");
             Ok(Journal::unopened(path, epoch_ns, why))
         }
         // A folder that does not serve is the user's choice; another manager that writes there is not.

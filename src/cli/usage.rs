@@ -68,7 +68,11 @@ fn retold(error: &clap::Error, text: &str) -> Option<String> {
 /// What another command calls this option, or where an option for a change is.
 fn elsewhere(option: &str, text: &str) -> Option<String> {
     match option {
-        "--fdbs" | "--lfts" => Some(format!("--from-{} FILE names tables that run already", &option[2..])),
+        "--fdbs" | "--lfts"
+            if ["plan", "simulate", "what-if"].iter().any(|own| text.contains(&format!("reconfig {own}"))) =>
+        {
+            Some(format!("--from-{} FILE names tables that run already", &option[2..]))
+        }
         _ if ["--remove-", "--add-", "--move-"].iter().any(|change| option.starts_with(change))
             && text.contains("reconfig what-if") =>
         {

@@ -172,7 +172,7 @@ impl<S: SubnetManager> Driver<S> {
         if !cannot_wait && now_ns - since_ns < UNRECORDED_NS {
             return Err(why);
         }
-        tracing::error!("{why}: changes are made WITHOUT A JOURNAL until there is room");
+        tracing::error!("{why}: changes are made WITHOUT A JOURNAL until it can be written");
         self.unrecorded_since = None;
         if let Some(Err(error)) = self.journal.as_mut().map(|journal| journal.give_up(now_ns)) {
             tracing::error!("{error}; remove it before a manager starts again, which would believe what it says");

@@ -114,8 +114,14 @@ impl Journal {
         journal.gap = gap;
         journal.len = read.len;
         read.entries.iter().for_each(|entry| journal.follow(&entry.record));
-        if journal.len == 0 {
-            journal.append(0, opened())?;
+        if journal.len == 0
+            && let Err(error) = journal.append(0, opened())
+        {
+            // An empty file would be taken for a journal that was lost.
+            if !was_there {
+                let _ = std::fs::remove_file(path);
+            }
+            return Err(error);
         }
         Ok((journal, warnings))
     }
@@ -274,20 +280,29 @@ impl Journal {
         self.is_given_up.then_some(self.refused.1.as_str())
     }
 
-    /// Writes a file in place of one that was removed, with what is set aside. Whether it was. For use between changes.
+    /// Writes a file in place of one that was removed, with what is set aside. Whether it did. Where it cannot, the
+    /// journal is given up. For use between changes.
     ///
     /// # Errors
-    /// None can be written; the journal is given up.
+    /// None can be written.
     pub fn replace_removed(&mut self, now_ns: u64) -> Result<bool, JournalError> {
         if !self.file.as_ref().is_some_and(|file| file.is_removed()) {
             return Ok(false);
         }
-        (self.file, self.standing) = (None, None);
+        self.file = None;
+        let standing = self.standing.take();
         let written = self.write_anew(now_ns);
-        if let Err(error) = &written {
-            (self.is_given_up, self.refused.1) = (true, error.to_string());
+        if written.is_err() || !self.aside_is_recorded {
+            let why = written.as_ref().err().map_or_else(|| "there is no room".to_string(), JournalError::to_string);
+            (self.is_given_up, self.refused.1) = (true, why);
+            return written.map(|()| false);
         }
-        written.map(|()| true)
+        // A change that is made, and whose retired half is still to follow.
+        if let Some(standing) = standing.filter(|standing| standing.is_made) {
+            self.append(now_ns, JournalRecord::Begun(Box::new(standing.begun)))?;
+            self.append(now_ns, JournalRecord::Completed)?;
+        }
+        Ok(true)
     }
 
     /// Takes a journal up again that was given up, with what is set aside, if there is room for records to come. For
@@ -402,7 +417,7 @@ impl Journal {
 fn forgotten(why: &dyn fmt::Display, last: Option<&JournalEntry>) -> String {
     let time = |at_ns: u64| humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_nanos(at_ns));
     let since = last.map_or_else(String::new, |last| format!(" after {}", time(last.at_ns)));
-    format!("what was ordered to be set aside or used again{since} is not known, and is to be ordered again ({why})")
+    format!("what was ordered to be set aside or used again{since} is unknown: order it again ({why})")
 }
 
 fn opened() -> JournalRecord {
@@ -484,11 +499,12 @@ mod tests {
         assert!(journal.replace_removed(0).expect("there is room"));
         drop(journal);
         let (mut journal, _) = Journal::open(&path, 0).expect("it opens");
-        assert_eq!(journal.aside(), ["0x10"]);
-        // The folder, too: nothing can be written until it is back.
+        assert_eq!(journal.aside(), ["0x20"]);
+        // The folder, too, and a file is in its place: nothing can be written until that is gone.
         fs::remove_dir_all(folder.path().join("a")).expect("it is there");
+        fs::write(folder.path().join("a"), "").expect("room");
         assert!(journal.replace_removed(0).is_err() && journal.given_up().is_some());
-        fs::create_dir(folder.path().join("a")).expect("room");
+        fs::remove_file(folder.path().join("a")).expect("it is there");
         journal.take_up_again(0).expect("there is room");
         assert_eq!((journal.given_up(), path.exists()), (None, true));
     }

@@ -23,7 +23,7 @@ pub fn campaign(runs: usize, rows: usize, summaries: &[SchemeSummary], pooled: &
         let [all, once] = [summaries, pooled].map(|of| of.iter().map(|one| one.runs).sum::<u64>());
         if once < all {
             let twice = counted(all - once, "run");
-            line(&mut text, format_args!("{twice} had every event of another run, and count once here"));
+            line(&mut text, format_args!("{twice} repeated another event for event, and did not count again"));
         }
     }
     let all = counted(runs as u64, "run");

@@ -71,12 +71,12 @@ pub(super) fn at_load(report: &SimulationReport) -> String {
 }
 
 /// Which columns must not be compared as they stand.
-pub(super) const OWN_TIMES: &str = "during is from the event until each scheme's own change is complete, and delivered is in its own run; latency is \
-     that of packets that arrived, which while pairs are out are the near ones";
+pub(super) const OWN_TIMES: &str = "during is from the event until each scheme's own change is complete, and delivered is in its own run; latency \
+     counts packets that arrived; while pairs are out, those mostly have short ways";
 
 /// What a scheme leads to that repairs.
 const REPAIRED: &str = "repaired: entries that still lead somewhere stay, and the others spread over the ways that are \
-                        left; what comes after is the merit of that routing, and not of the scheme";
+                        left; figures after the change are due to that routing, and not to the scheme";
 
 /// Whether what runs after the change is not what the engine makes.
 fn repairs(report: &SimulationReport) -> bool {

@@ -148,7 +148,7 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
 
 /// What was there before and is not, by name as far as a line has room; none where nothing is missing.
 fn missing(missing: &MissingStatus) -> Option<String> {
-    /// The most of a kind that are named: the JSON names more, and the log all.
+    /// The most of a kind that are named: the JSON names more.
     const NAMED: usize = 4;
     let kinds = [(&missing.switches, "switch"), (&missing.hosts, "host"), (&missing.cables, "cable")];
     let told = kinds.into_iter().filter(|(own, _)| own.count > 0).map(|(own, name)| {

@@ -481,7 +481,7 @@ fn one_plan(report: &PlanReport) -> String {
         (Some(file), Some(certificate)) => format!("written to {file}, its certificate to {certificate}"),
         (Some(file), None) => format!("written to {file}"),
         (None, _) if report.refusal.is_some() || report.strands().is_some() => "no plan is written".to_string(),
-        (None, _) => "no plan is written without -o FILE".to_string(),
+        (None, _) => "-o FILE writes the plan".to_string(),
     };
     let strands = report.strands();
     if let Some(first) = strands {

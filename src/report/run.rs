@@ -23,7 +23,7 @@ pub(super) fn sums(change: &SubnetChange) -> Option<[(&'static str, u64, u64); 2
     let (all_ns, all) = (change.change_ns?, change.smps.total);
     let took_ns: u64 = change.sweep_and_phases().map(took_ns).sum();
     let sent: u64 = change.sweep_and_phases().map(|phase| phase.smps).sum();
-    Some([("beside these", all_ns.saturating_sub(took_ns), all.saturating_sub(sent)), ("in all", all_ns, all)])
+    Some([("outside them", all_ns.saturating_sub(took_ns), all.saturating_sub(sent)), ("in all", all_ns, all)])
 }
 
 fn took_ns(phase: &PhaseReport) -> u64 {

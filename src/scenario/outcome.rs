@@ -128,7 +128,7 @@ pub struct SimulationReport {
     /// Bytes delivered, as a fraction of what all end ports could receive.
     pub throughput: Periods<f64>,
     /// The share of the time that applications waited for room in their send queues, over all of them: what they
-    /// offered then was not sent.
+    /// offered then was not sent. Hosts that are cut off with a full queue wait, too.
     pub held_back: Periods<f64>,
     /// Packets that arrived after a later one of their flow, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -68,12 +68,14 @@ impl AsideElements {
     pub(super) fn surveyed<T: Transport>(&mut self, manager: &Manager<T>, known: &Fabric, alive: &Fabric) {
         let out: BTreeSet<Guid> = manager.ailments().filter(|(_, out)| *out).map(|(at, _)| at.device).collect();
         let is_out = |node: NodeId| out.contains(&known.node(node).guid);
+        // Two that are set aside side by side must not wait for each other.
+        let rest = self.out_of(known);
         self.missed.retain(|name, missed| {
             let element = FoundElement::of_lasting_name(name, known);
             // A device that is left out because it fails is still there: the manager itself has taken its links down.
             let is_there = element.is_some_and(|element| element.is_in(alive) || element.nodes(known).any(is_out));
             // Where neighbours of its own are not found, the manager may be what has left.
-            let is_seen = is_there || element.is_none_or(|element| has_witnesses(element, known, alive));
+            let is_seen = is_there || element.is_none_or(|element| has_witnesses(element, known, (&rest, alive)));
             *missed = match (is_there, is_seen) {
                 (true, _) => 0,
                 (false, true) => *missed + 1,
@@ -90,11 +92,11 @@ impl AsideElements {
     }
 }
 
-/// Whether all switches that an element was cabled to were found.
-fn has_witnesses(element: FoundElement, known: &Fabric, alive: &Fabric) -> bool {
+/// Whether all switches that an element was cabled to were found, but for those that are not in the `rest`.
+fn has_witnesses(element: FoundElement, known: &Fabric, (rest, alive): (&Fabric, &Fabric)) -> bool {
     let is_found = |port: PortId| {
         let node = known.port(port).node;
-        !known.node(node).is_switch() || alive.node(node).present
+        !known.node(node).is_switch() || alive.node(node).present || !rest.node(node).present
     };
     match element {
         FoundElement::Node(node) => known.ports_of(node).filter_map(|port| known.peer(port)).all(is_found),

@@ -149,7 +149,8 @@ pub struct SubnetView {
     pub foreseen: Option<ForeseenCount>,
     /// What devices fail at, and what follows.
     pub degraded: Vec<Degraded>,
-    /// Whether a bring-up has begun a recovery, a rewrite in place, or a change that it goes on with, and not ended it.
+    /// Whether a bring-up has begun a recovery, a rewrite in place, a change that it goes on with, or to replace tables
+    /// of lanes under traffic, and not ended it.
     pub is_unended: bool,
     /// End ports that are known to discard service levels of data.
     pub closed_ends: usize,

@@ -278,10 +278,10 @@ impl PeerManagers {
     }
 
     /// Sends trap 144 to a master: something changed at this end port, so the master sweeps again.
-    async fn send_trap<T: Transport>(&mut self, manager: &mut Manager<T>, guid: Guid) -> Result<(), SmError> {
-        let info = self.face(manager, guid).and_then(|port| manager.port_info(port)).cloned();
-        self.turn_back(manager);
-        let Some(lid) = info.map(|info| info.lid) else { return Ok(()) };
+    async fn send_trap<T: Transport>(&self, manager: &mut Manager<T>, guid: Guid) -> Result<(), SmError> {
+        // By LID: where the other is not known yet, its LID may be that of a port here.
+        let Some(info) = self.port_of(manager, guid).and_then(|port| manager.port_info(port)) else { return Ok(()) };
+        let lid = info.lid;
         if !lid.is_unicast() {
             return Ok(());
         }

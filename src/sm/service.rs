@@ -388,8 +388,7 @@ async fn bring_up<T: Transport>(
             if let SubnetArrival::Recovered { way, .. } = &arrival {
                 context.post(upkeep.now_ns(), Happening::Begun { why: way.in_words().to_string() });
             }
-            context.mailbox.borrow_mut().view.is_unended |=
-                matches!(pending, Some(Pending::Recovery(_) | Pending::Standing(_)));
+            context.mailbox.borrow_mut().view.is_unended |= pending.is_some();
             let finished = match pending {
                 Some(pending) => upkeep.finish(context, pending).await,
                 None => Ok(RetiredHalf::Current),

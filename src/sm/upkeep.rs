@@ -379,11 +379,14 @@ impl<T: Transport> Upkeep<T> {
     fn next_order(&mut self, context: &Context) -> Option<LifecycleEvent> {
         loop {
             let (id, order) = context.mailbox.borrow_mut().next_order()?;
-            if matches!(order, ManagerOrder::TakeBack(_)) {
-                context.mailbox.borrow_mut().view.journal_gap = None;
-            }
+            let takes_back = matches!(order, ManagerOrder::TakeBack(_));
             match self.taken(id, order) {
-                Ok(event) => return Some(event),
+                Ok(event) => {
+                    if takes_back {
+                        context.mailbox.borrow_mut().view.journal_gap = None;
+                    }
+                    return Some(event);
+                }
                 Err(answer) => context.post(self.now_ns(), Happening::Answered(id, answer)),
             }
         }

@@ -243,7 +243,7 @@ fn records_that_became_zeros_are_missed() {
         let offset = format!("the {} bytes from offset {cut} on are no unfinished record", whole.len() - cut);
         assert!(told.len() == 1 && told[0].contains(&offset), "{told:?}");
         let gap = journal.gap().expect("it says so");
-        assert!(gap.contains(&format!("after 2027-01-15T{:02}:00:00Z is not known", 8 + hour)), "{gap}");
+        assert!(gap.contains(&format!("after 2027-01-15T{:02}:00:00Z is unknown", 8 + hour)), "{gap}");
         assert_eq!(std::fs::metadata(&path).expect("it is there").len() as usize, damaged.len(), "until it is written");
     }
     // A record that was not finished is nothing that anybody acted on.

@@ -144,7 +144,7 @@ fn the_screen_and_the_object_say_the_same() {
         "leaves   spine-1",
         "root spine-1 → spine-2",
         "5 waves",
-        "yes, proved: no plan is written without -o FILE",
+        "yes, proved: -o FILE writes the plan",
     ];
     screen.says(0, &parts);
     let object = desk.plan(&["--json", "-o", "change.plan"]).json();

@@ -264,7 +264,11 @@ fn what_a_journal_has_forgotten_is_said() {
     assert_eq!(aside(&scene), [""; 0]);
     let gap = |scene: &Scene| scene.mailbox.borrow().view.journal_gap.clone();
     let said = |scene: &Scene| scene.said.borrow().iter().any(|said| matches!(said, Happening::Forgotten(_)));
-    assert!(gap(&scene).is_some_and(|why| why.contains("is to be ordered again")) && said(&scene), "{:?}", gap(&scene));
+    assert!(
+        gap(&scene).is_some_and(|why| why.contains("is unknown: order it again")) && said(&scene),
+        "{:?}",
+        gap(&scene)
+    );
     let element = SubnetElement::Switch(SPINE.to_string());
     order(&mut scene, ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: false });
     assert_eq!((aside(&scene), gap(&scene)), (vec![SPINE.to_string()], None));

@@ -182,7 +182,7 @@ fn phases_add_up_to_the_totals() {
     let rows: Vec<&str> = rows.lines().skip(1).take_while(|line| !line.is_empty()).collect();
     let smps = |row: &&str| row.split_whitespace().last().expect("a number").parse::<u64>().expect("a small number");
     let (all, others) = rows.split_last().expect("rows");
-    assert!(all.starts_with(" in all ") && others.iter().any(|row| row.starts_with(" beside these ")), "{shown}");
+    assert!(all.starts_with(" in all ") && others.iter().any(|row| row.starts_with(" outside them ")), "{shown}");
     assert_eq!(others.iter().map(smps).sum::<u64>(), smps(all), "{shown}");
     assert!(shown.contains(&format!(", {} SMPs; trace ", smps(all))), "{shown}");
 }

@@ -128,8 +128,8 @@ fn saturated(report: &SimulationReport) -> Option<String> {
     let delivered = percent(report.throughput.before);
     is_saturated(report.held_back.before, report.throughput.before, report.settings.load).then(|| {
         format!(
-            "The subnet is saturated before anything happens: it delivers {delivered}, and queues and latencies tell how \
-             long the run was, and not what the change cost."
+            "The subnet is saturated before anything happens: it delivers {delivered}, and queues and latencies depend \
+             on the length of the run more than on the change."
         )
     })
 }

@@ -4,7 +4,6 @@
 use super::outcome::{Answer, Failure};
 use super::output;
 use anyhow::anyhow;
-use flate2::read::ZlibDecoder;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -18,19 +17,8 @@ pub(super) struct Arguments {
     name: Option<String>,
 }
 
-/// Names and content of the files with these names, compressed but in tests.
-#[cfg(not(test))]
-macro_rules! files {
-    ($($name:literal),* $(,)?) => { [$(($name, include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".json.z")))),*] };
-}
-
-#[cfg(test)]
-macro_rules! files {
-    ($($name:literal),* $(,)?) => { [$(($name, include_bytes!(concat!("../../docs/schemas/", $name, ".json")))),*] };
-}
-
 /// Every schema, by its name. What is not one object for each run is named by its option or its content.
-const SCHEMAS: [(&str, &[u8]); 21] = files![
+const NAMES: [&str; 21] = [
     "audit",
     "campaign",
     "change",
@@ -55,28 +43,35 @@ const SCHEMAS: [(&str, &[u8]); 21] = files![
 ];
 
 pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
-    let names = || SCHEMAS.map(|(name, _)| name);
-    match &arguments.name {
-        None => output::print(&(names().join("\n") + "\n"))?,
+    match arguments.name.as_deref() {
+        None => output::print(&(NAMES.join("\n") + "\n"))?,
+        Some(wanted) if NAMES.contains(&wanted) => output::print(&text(wanted).map_err(Failure::undone)?)?,
         Some(wanted) => {
-            let found = SCHEMAS.iter().find(|(name, _)| name == wanted);
-            let (_, content) = found.ok_or_else(|| {
-                Failure::input(anyhow!("`{wanted}` names no schema: choose one of {}", names().join(", ")))
-            })?;
-            output::print(&text(content).map_err(Failure::undone)?)?;
+            let known = NAMES.join(", ");
+            return Err(Failure::input(anyhow!("`{wanted}` names no schema: choose one of {known}")));
         }
     }
     Ok(Answer::Yes)
 }
 
-fn text(content: &[u8]) -> std::io::Result<String> {
-    if cfg!(test) { std::io::read_to_string(content) } else { std::io::read_to_string(ZlibDecoder::new(content)) }
+/// A schema as its file has it.
+#[cfg(not(test))]
+fn text(name: &str) -> anyhow::Result<String> {
+    let packed: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.z"));
+    let all = std::io::read_to_string(flate2::read::ZlibDecoder::new(packed))?;
+    let own = all.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')).expect("every schema is packed");
+    Ok(serde_json::to_string_pretty(&serde_json::from_str::<schemars::Schema>(own)?)? + "\n")
+}
+
+#[cfg(test)]
+fn text(name: &str) -> anyhow::Result<String> {
+    Ok(std::fs::read_to_string(format!("{}/docs/schemas/{name}.json", env!("CARGO_MANIFEST_DIR")))?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::{campaign, fabric, journal, reproduce, rescue, resolve, route, simulate};
-    use super::SCHEMAS;
+    use super::{NAMES, text};
     use crate::report;
     use reconfig::audit::AuditReport;
     use reconfig::fabric::subnets::summary::SubnetsSummary;
@@ -118,13 +113,13 @@ mod tests {
             made::<Status>(),
             made::<report::WhatIfReport>(),
         ];
-        for ((name, kept), made) in SCHEMAS.iter().zip(&made) {
+        for (name, made) in NAMES.iter().zip(&made) {
             if std::env::var_os("UPDATE_EXPECT").is_some() {
                 let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/schemas/{name}.json"));
                 std::fs::write(file, made).expect("written");
             } else {
                 assert!(
-                    *kept == made.as_bytes(),
+                    text(name).expect("the file") == *made,
                     "docs/schemas/{name}.json is not what the types make: UPDATE_EXPECT=1 writes it"
                 );
             }

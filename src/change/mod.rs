@@ -162,6 +162,7 @@ enum Size {
 const ONE_WAVE: &str = "the full re-route in one wave";
 
 /// Whether a change keeps the entries in force wherever they still lead somewhere, so that R′ is not what it installs.
+/// Only the notes of a plan say so, also after it was in a file.
 pub fn is_repair(plan: &Plan) -> bool {
     plan.scheme() == Scheme::Ordered && !plan.draft().notes.iter().any(|note| note.contains(REPAIR))
 }

@@ -124,6 +124,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
 
 impl Arguments {
     fn look(&self, fabric: &Fabric) -> Result<WhatIfReport, Failure> {
+        let captured = fabric;
         let sm = self.sm.as_ref().map(|name| find_node(fabric, name)).transpose()?;
         let engines = self.from.engines(fabric, self.engine.engines_or(MANAGERS_ENGINES)?)?;
         let profile = self.devices.devices_or(DeviceProfile::Standard);
@@ -173,9 +174,19 @@ impl Arguments {
             Some(most) => answered_worst(&whole, &losses, most),
         };
         let named = |(loss, (after, ns))| LossReport::of(fabric, names(fabric, loss), after, ns);
+        let most =
+            |fabric: &Fabric| fabric.end_ports().map(|port| fabric.port(port).lmc.get()).max().unwrap_or_default();
+        let (held, lmc) = (most(captured), most(fabric));
+        let renumbered =
+            (held < lmc && captured.end_ports().any(|port| captured.port(port).lid.is_some())).then(|| {
+                format!(
+                    "end ports have LMC {held} in the capture, and {lmc} here: --lmc {held} asks about them as they are"
+                )
+            });
         Ok(WhatIfReport {
             fabric: FabricSize::of(fabric),
             engine: whole.engine(),
+            lmc,
             sm: fabric.describe_port(whole.sm()),
             devices: DeviceReport::new(profile, settings),
             at_once: if self.pairs { 2 } else { 1 },
@@ -185,7 +196,7 @@ impl Arguments {
             host_cables: elements.host_cables,
             worst: self.worst,
             losses: losses.iter().zip(after).map(named).collect(),
-            notes: whole.note.into_iter().collect(),
+            notes: whole.note.clone().into_iter().chain(renumbered).collect(),
             listed: (!self.all).then_some(LISTED),
         })
     }

@@ -557,7 +557,7 @@ impl Frontend {
             instead,
             channels: self.channels(),
             aside,
-            missing: running.map_or_else(MissingStatus::default, MissingStatus::of),
+            missing: running.map_or_else(MissingStatus::default, |running| MissingStatus::of(running, &degraded)),
             journal_gap: view.journal_gap,
             foreseen,
             degraded,

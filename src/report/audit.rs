@@ -123,7 +123,7 @@ fn fabric(text: &mut String, audit: &Audit) {
         .map(|(number, name)| counted(number as u64, name));
     line(text, format_args!("fabric   {switches}, {cas}{routers}, {links}"));
     let ends = match audit.ends {
-        Ends::EndPorts => "from every CA to every CA",
+        Ends::EndPorts => "from every CA to every CA, without switches (--switches)",
         Ends::EndPortsAndSwitches => "from every CA and switch to every CA and switch",
     };
     line(text, format_args!("judged   {ends}: {} pairs of source and LID\n", count(audit.pairs as u64)));

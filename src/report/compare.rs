@@ -71,8 +71,9 @@ pub(super) fn at_load(report: &SimulationReport) -> String {
 }
 
 /// Which columns must not be compared as they stand.
-pub(super) const OWN_TIMES: &str = "during is from the event until each scheme's own change is complete, and delivered is in its own run; latency \
-     counts packets that arrived; while pairs are out, those mostly have short ways";
+pub(super) const OWN_TIMES: &str = "during is from the event until each scheme's own change is complete, and delivered is \
+                                    in its own run; latency counts packets that arrived; while pairs are out, those \
+                                    mostly have short ways";
 
 /// What a scheme leads to that repairs.
 const REPAIRED: &str = "repaired: entries that still lead somewhere stay, and the others spread over the ways that are \

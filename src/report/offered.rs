@@ -102,7 +102,8 @@ mod tests {
         for (traffic, cross, begin, pattern) in cases {
             assert_eq!(shown(traffic, cross), format!("{begin}{end}{pattern}"));
         }
-        let trace = "traffic  latch at head; arming off; seed 7\npattern  a trace of 2 packets, timed from the start of the warm-up\n";
+        let trace = "traffic  latch at head; arming off; seed 7\n\
+                     pattern  a trace of 2 packets, timed from the start of the warm-up\n";
         assert_eq!(shown(TrafficReport::Trace { packets: 2 }, Some(0.1)), trace);
     }
 }

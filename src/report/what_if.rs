@@ -18,6 +18,8 @@ pub struct WhatIfReport {
     pub fabric: FabricSize,
     /// Who made the tables in force.
     pub engine: &'static str,
+    /// The LID mask control of end ports, from which changes by two halves follow.
+    pub lmc: u8,
     pub sm: String,
     pub devices: DeviceReport,
     /// How many elements die at once.
@@ -207,7 +209,7 @@ pub fn what_if(report: &WhatIfReport) -> String {
     let mut text = String::new();
     let FabricSize { switches, cas, links } = report.fabric;
     line(&mut text, format_args!("fabric   {}", size_of(switches, (cas, "CA"), links)));
-    line(&mut text, format_args!("routing  {}; SM on {}", report.engine, report.sm));
+    line(&mut text, format_args!("routing  {}; LMC {}; SM on {}", report.engine, report.lmc, report.sm));
     devices(&mut text, &report.devices);
     let host_cables = match report.host_cables {
         0 => String::new(),

@@ -73,17 +73,16 @@ impl AsideElements {
         self.missed.retain(|name, missed| {
             let element = FoundElement::of_lasting_name(name, known);
             // A device that is left out because it fails is still there: the manager itself has taken its links down.
-            let is_there = element.is_some_and(|element| element.is_in(alive) || element.nodes(known).any(is_out));
-            // Where neighbours of its own are not found, the manager may be what has left.
-            let is_seen = is_there || element.is_none_or(|element| has_witnesses(element, known, (&rest, alive)));
-            *missed = match (is_there, is_seen) {
-                (true, _) => 0,
-                (false, true) => *missed + 1,
-                (false, false) => *missed,
-            };
-            let has_left =
-                is_seen && element.is_some_and(|element| !is_there && has_left(element, manager, known, alive));
-            if has_left || *missed >= SURVEYS {
+            if element.is_some_and(|element| element.is_in(alive) || element.nodes(known).any(is_out)) {
+                *missed = 0;
+                return true;
+            }
+            // Where neighbours of its own are not found either, the manager may be what has left.
+            if element.is_some_and(|element| !has_witnesses(element, known, (&rest, alive))) {
+                return true;
+            }
+            *missed += 1;
+            if *missed >= SURVEYS || element.is_some_and(|element| has_left(element, manager, known, alive)) {
                 tracing::warn!("{name} was set aside and has left: it is used again when it returns");
                 return false;
             }

@@ -22,8 +22,6 @@ pub(super) struct PeerManagers {
     ports: BTreeMap<Guid, Guid>,
     /// The subnet as the last survey found it, where some of it was not known: it may have a manager of its own.
     swept: Option<SweptTopology>,
-    /// Whether the manager has that view in place of the known one.
-    is_facing: bool,
 }
 
 impl PeerManagers {
@@ -85,28 +83,6 @@ impl PeerManagers {
         manager.trade_topology(&mut swept);
         self.swept = Some(swept);
         is_whole
-    }
-
-    /// The port of a manager, in the view of the subnet that has it; [`PeerManagers::turn_back`] ends that.
-    fn face<T: Transport>(&mut self, manager: &mut Manager<T>, peer: Guid) -> Option<PortId> {
-        if let Some(port) = self.port_of(manager, peer) {
-            return Some(port);
-        }
-        manager.trade_topology(self.swept.as_mut()?);
-        self.is_facing = true;
-        let port = self.port_of(manager, peer);
-        if port.is_none() {
-            self.turn_back(manager);
-        }
-        port
-    }
-
-    fn turn_back<T: Transport>(&mut self, manager: &mut Manager<T>) {
-        if std::mem::take(&mut self.is_facing)
-            && let Some(swept) = &mut self.swept
-        {
-            manager.trade_topology(swept);
-        }
     }
 
     /// The port of a manager in the fabric that is known now, if it is cabled there.
@@ -223,11 +199,8 @@ impl PeerManagers {
         guid: Guid,
         is_up: bool,
     ) -> Result<(), SmError> {
-        let Some(port) = self.face(manager, guid) else { return Ok(()) };
-        let ask = Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
-        let answer = self.tell(manager, port, ask, is_up).await;
-        self.turn_back(manager);
-        if let Some(Ok(data)) = answer?
+        let ask = |port| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
+        if let Some(Ok(data)) = self.tell(manager, guid, ask, is_up).await?
             && let Some(peer) = peer(&SmInfo::decode(&data))
         {
             responder.borrow_mut().step(ElectionEvent::Answered(peer), manager.now_ns());
@@ -243,13 +216,10 @@ impl PeerManagers {
         (guid, order): (Guid, PeerOrder),
         is_up: bool,
     ) -> Result<(), SmError> {
-        let Some(port) = self.face(manager, guid) else { return Ok(()) };
         let data = Box::new(responder.borrow_mut().info().encode());
         let (method, attribute, modifier) = (Method::Set, AttributeId::SmInfo, order.number());
-        let ask = Ask { place: RequestTarget::Port(port), method, attribute, modifier, data };
-        let answer = self.tell(manager, port, ask, is_up).await;
-        self.turn_back(manager);
-        let event = match (answer?, order) {
+        let ask = |port| Ask { place: RequestTarget::Port(port), method, attribute, modifier, data };
+        let event = match (self.tell(manager, guid, ask, is_up).await?, order) {
             (Some(Ok(_)), PeerOrder::Handover) => ElectionEvent::Taken(guid),
             (Some(Err(SubnetError::Refused { .. })), PeerOrder::Handover) => ElectionEvent::Refused(guid),
             _ => return Ok(()),
@@ -258,23 +228,26 @@ impl PeerManagers {
         Ok(())
     }
 
-    /// One request to another manager. If it did not answer the last one, and the subnet is up, it is sent once: the
-    /// election repeats it, and a loss must not wait for it meanwhile.
+    /// One request to another manager, in the view of the subnet that has its port; none where no view has it.
     async fn tell<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
-        port: PortId,
-        ask: Ask,
+        guid: Guid,
+        ask: impl FnOnce(PortId) -> Ask,
         is_up: bool,
     ) -> Result<Option<AskResult>, SmError> {
-        if !is_up {
-            let own = manager.port_guid(port);
-            manager.forget_silence(AttributeId::SmInfo, |other| Some(other) == own);
+        if let Some(port) = self.port_of(manager, guid) {
+            return tell(manager, port, ask(port), is_up).await;
         }
-        match manager.ask_beside(vec![ask], false).await?.and_then(|mut answers| answers.pop()) {
-            Some(Err(error)) if error.is_fatal() => Err(error.into()),
-            answer => Ok(answer),
-        }
+        let Some(mut swept) = self.swept.take() else { return Ok(None) };
+        manager.trade_topology(&mut swept);
+        let answer = match self.port_of(manager, guid) {
+            Some(port) => tell(manager, port, ask(port), is_up).await,
+            None => Ok(None),
+        };
+        manager.trade_topology(&mut swept);
+        self.swept = Some(swept);
+        answer
     }
 
     /// Sends trap 144 to a master: something changed at this end port, so the master sweeps again.
@@ -293,6 +266,24 @@ impl PeerManagers {
         let datagram = Datagram { lid, from: None, qp: 0, sl: Sl::default(), bytes: Box::new(smp.encode()) };
         manager.transport_mut().send(datagram).await.map_err(SubnetError::from)?;
         Ok(())
+    }
+}
+
+/// One request to the manager at a port. If it did not answer the last one, and the subnet is up, it is sent once: the
+/// election repeats it, and a loss must not wait for it meanwhile.
+async fn tell<T: Transport>(
+    manager: &mut Manager<T>,
+    port: PortId,
+    ask: Ask,
+    is_up: bool,
+) -> Result<Option<AskResult>, SmError> {
+    if !is_up {
+        let own = manager.port_guid(port);
+        manager.forget_silence(AttributeId::SmInfo, |other| Some(other) == own);
+    }
+    match manager.ask_beside(vec![ask], false).await?.and_then(|mut answers| answers.pop()) {
+        Some(Err(error)) if error.is_fatal() => Err(error.into()),
+        answer => Ok(answer),
     }
 }
 

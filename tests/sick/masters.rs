@@ -1,7 +1,6 @@
 //! Two managers in a subnet that falls apart and is joined again.
 
 use super::scene::{POLL_NS, S, Scene, Setup, timing};
-use reconfig::fabric::PortId;
 use reconfig::sim::{Halt, SimConfig};
 use reconfig::sm::{Happening, Takeover, rescue};
 use reconfig::subnet::{AWAY_NS, Manager};
@@ -38,12 +37,7 @@ fn two_masters_are_one_within_two_polls_of_the_joint() {
         let [mut first, mut second] = two();
         let own = first.port("host-1 HCA-1");
         // The first manager's switch loses all its cables to other switches.
-        let leaf = first.node("leaf-1");
-        let is_up = |port: &PortId| {
-            let next = first.fabric.neighbour(*port);
-            next.is_some_and(|next| first.fabric.node(next).is_switch())
-        };
-        let cables: Vec<PortId> = first.fabric.ports_of(leaf).filter(is_up).collect();
+        let cables = first.uplinks("leaf-1");
         first.transport.with(|sim| {
             cables.iter().for_each(|&cable| sim.kill(cable));
             sim.set_is_sm(own, shows_bit);
@@ -72,12 +66,7 @@ fn two_subnets_that_never_met_have_one_master_before_either_takes_the_other_in()
         // LIDs are held twice, which no proof covers.
         let setup = || Setup { takeover: Takeover::Rewrite, ..Setup::default() };
         let mut first = Scene::cold("fat-tree:4,2", SimConfig::default(), setup(), &[]);
-        let leaf = first.node("leaf-1");
-        let is_up = |port: &PortId| {
-            let next = first.fabric.neighbour(*port);
-            next.is_some_and(|next| first.fabric.node(next).is_switch())
-        };
-        let cables: Vec<PortId> = first.fabric.ports_of(leaf).filter(is_up).collect();
+        let cables = first.uplinks("leaf-1");
         first.transport.with(|sim| cables.iter().for_each(|&cable| sim.kill(cable)));
         let mut second = first.beside("host-9 HCA-1", setup());
         let ends = ["host-1 HCA-1", "host-9 HCA-1"].map(|name| first.port(name));

@@ -463,6 +463,15 @@ impl Scene {
         pairs.filter(|&(from, to)| from != to && !self.leads(from, to)).collect()
     }
 
+    /// The ports of a switch that are cabled to other switches.
+    pub fn uplinks(&self, switch: &str) -> Vec<PortId> {
+        let leads_up = |port: &PortId| {
+            let next = self.fabric.neighbour(*port);
+            next.is_some_and(|next| self.fabric.node(next).is_switch())
+        };
+        self.fabric.ports_of(self.node(switch)).filter(leads_up).collect()
+    }
+
     /// The hosts on a switch.
     pub fn hosts_on(&self, switch: NodeId) -> Vec<NodeId> {
         let next = self.fabric.ports_of(switch).filter_map(|port| self.fabric.neighbour(port));

@@ -3,7 +3,6 @@
 
 use super::masters::both;
 use super::scene::{S, Scene, Setup};
-use reconfig::fabric::PortId;
 use reconfig::ids::{Lid, PortNum};
 use reconfig::journal::{Journal, JournalError, JournalFile};
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
@@ -109,12 +108,7 @@ fn what_was_set_aside_before_a_restart_is_used_once_it_is_taken_back() {
 fn what_is_set_aside_stays_so_while_the_managers_own_leaf_is_cut_off() {
     let folder = tempfile::tempdir().expect("room");
     let mut scene = without_spine(&folder.path().join("sm.journal"));
-    let leaf = scene.node("leaf-1");
-    let to_spines = |port: &PortId| {
-        let next = scene.fabric.neighbour(*port);
-        next.is_some_and(|next| scene.fabric.node(next).is_switch())
-    };
-    let cables: Vec<PortId> = scene.fabric.ports_of(leaf).filter(to_spines).collect();
+    let cables = scene.uplinks("leaf-1");
     scene.transport.with(|sim| cables.iter().for_each(|&cable| sim.kill(cable)));
     // More surveys than a silent element is waited for.
     scene.pass(60 * S);

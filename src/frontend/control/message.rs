@@ -7,7 +7,7 @@
 
 use crate::change::served;
 use crate::driver::{ChangeRecord, ForeseenCount, PhaseRecord, Running};
-use crate::fabric::{Fabric, NodeId, NodeKind, NodeRole};
+use crate::fabric::{Fabric, Node, NodeId, NodeKind, NodeRole};
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::{ChangeProgress, Outcome, UNFINISHABLE};
 use crate::plan::{LanePartition, Plan};
@@ -15,7 +15,7 @@ use crate::sm::{Degraded, SubnetElement};
 use crate::subnet::{DeviceProfile, SmpCounts};
 use crate::tables::ChannelUse;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The schema of [`Status`].
 pub const STATUS_SCHEMA: &str = "reconfig.status/1";
@@ -296,7 +296,8 @@ impl FabricStatus {
     }
 }
 
-/// What a manager has seen in its subnet and does not see now. What is set aside is there, and so not missing.
+/// What a manager has seen in its subnet and does not see now. What is set aside is there, and so not missing; nor are
+/// devices that it leaves out because they fail.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MissingStatus {
     /// Switches.
@@ -329,15 +330,17 @@ impl MissingElements {
 }
 
 impl MissingStatus {
-    /// Of a subnet as it runs.
-    pub fn of(running: &Running) -> MissingStatus {
-        MissingStatus::between(&running.known, &running.alive)
+    /// Of a subnet as it runs, with what fails in it.
+    pub fn of(running: &Running, degraded: &[Degraded]) -> MissingStatus {
+        let left_out = degraded.iter().filter(|own| own.left_out).map(|own| own.guid).collect();
+        MissingStatus::between(&running.known, &running.alive, &left_out)
     }
 
-    fn between(known: &Fabric, alive: &Fabric) -> MissingStatus {
+    fn between(known: &Fabric, alive: &Fabric, left_out: &BTreeSet<Guid>) -> MissingStatus {
         let mut missing = MissingStatus::default();
         let is_lost = |node: NodeId| !alive.node(node).present;
-        for (id, node) in known.nodes().filter(|&(id, node)| node.present && is_lost(id)) {
+        let is_missing = |id: NodeId, node: &Node| node.present && is_lost(id) && !left_out.contains(&node.guid);
+        for (id, node) in known.nodes().filter(|&(id, node)| is_missing(id, node)) {
             // What is a part of a switch goes with it.
             match known.role(id) {
                 NodeRole::InSwitch => {}
@@ -707,7 +710,6 @@ mod tests {
     use crate::fabric::generate::{Options, generate};
     use schemars::{JsonSchema, schema_for};
     use serde_json::{Value, json};
-    use std::collections::BTreeSet;
     use std::fmt::Debug;
 
     /// Serialised and parsed again, which must give the same.
@@ -778,12 +780,15 @@ mod tests {
         let hosts = known.nodes().filter(|(_, node)| !node.is_switch()).map(|(id, _)| id).skip(1).take(25);
         let gone: Vec<NodeId> = hosts.chain([at("spine-1")]).collect();
         let alive = known.without_nodes(&gone).without_links(&[cable.expect("a cable")]);
-        let missing = MissingStatus::between(&known, &alive);
+        let missing = MissingStatus::between(&known, &alive, &BTreeSet::new());
         assert_eq!((missing.switches.count, &missing.switches.names[..]), (1, &["spine-1".to_string()][..]));
         assert_eq!((missing.hosts.count, missing.hosts.names.len()), (25, 20));
         assert_eq!(missing.cables.count, 1, "{missing:?}");
         assert!(missing.cables.names[0].contains("leaf-2[") && missing.cables.names[0].contains(" – "), "{missing:?}");
-        assert_eq!(MissingStatus::between(&known, &known), MissingStatus::default());
+        assert_eq!(MissingStatus::between(&known, &known, &BTreeSet::new()), MissingStatus::default());
+        // What is left out because it fails is named as that.
+        let out = BTreeSet::from([known.node(at("spine-1")).guid]);
+        assert_eq!(MissingStatus::between(&known, &alive, &out).switches, MissingElements::default());
     }
 
     #[test]

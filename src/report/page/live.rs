@@ -315,7 +315,9 @@ fn map(state: &LiveState) -> (Option<String>, Markup) {
         }
         (None, Some(running)) => {
             let Running { known, routed, alive, sm, .. } = &**running;
-            let of = FabricMap::with_aside(known, routed, alive, *sm, |node| is_switch(known, node));
+            // Without an order what is there and not used has just come back.
+            let there = if state.status.aside.is_empty() { routed } else { alive };
+            let of = FabricMap::with_aside(known, routed, there, *sm, |node| is_switch(known, node));
             (gone(&of), fabric::draw(&of, "live-fabric", &BTreeMap::new(), "gone"))
         }
         (None, None) => (None, html! { p class="none" { "It is drawn once it is up." } }),

@@ -60,8 +60,13 @@ fn digests(files: &[ReadFile]) -> Vec<(String, String)> {
 
 /// The command line, as a shell takes it.
 fn command() -> String {
-    let arguments = std::env::args_os().skip(1).map(|argument| quoted(&argument.to_string_lossy()));
-    format!("reconfig {}", arguments.collect::<Vec<_>>().join(" "))
+    shell(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()))
+}
+
+/// A command line of this program with these arguments, as a shell takes it.
+pub(super) fn shell(arguments: impl IntoIterator<Item = String>) -> String {
+    let quoted = arguments.into_iter().map(|argument| quoted(&argument));
+    format!("reconfig {}", quoted.collect::<Vec<_>>().join(" "))
 }
 
 fn quoted(argument: &str) -> String {

@@ -8,7 +8,7 @@ use super::element::find_node;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
-use super::page::Page;
+use super::page::{Page, shell};
 use super::progress::{Counted, Waiting};
 use super::{Common, FabricReading};
 use crate::report::{self, LossReport, WhatIfReport};
@@ -19,6 +19,7 @@ use reconfig::plan::{MovedBy, Policy, Scheme};
 use reconfig::scenario::{DeviceReport, FabricSize};
 use reconfig::sim::SimConfig;
 use reconfig::subnet::DeviceProfile;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -110,6 +111,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let page = arguments.report.as_deref().map(|file| Page::of(file, [&fabric])).transpose()?;
     let mut report = arguments.look(&fabric)?;
     report.rank();
+    report.replay = report.example().map(|loss| replay(loss, std::env::args_os()));
     let mut batch = Batch::default();
     if let Some(file) = &arguments.csv {
         batch.stage_text(file, report::what_if_csv(&report).map_err(Failure::undone)?)?;
@@ -197,6 +199,7 @@ impl Arguments {
             worst: self.worst,
             losses: losses.iter().zip(after).map(named).collect(),
             notes: whole.note.clone().into_iter().chain(renumbered).collect(),
+            replay: None,
             listed: (!self.all).then_some(LISTED),
         })
     }
@@ -269,6 +272,45 @@ impl Elements {
         };
         Ok(self.losses.iter().enumerate().flat_map(with).collect())
     }
+}
+
+/// Options of this command that `simulate` lacks, and whether a value follows.
+const OWN: [(&str, bool); 7] = [
+    ("--pairs", false),
+    ("--every-cable", false),
+    ("--host-cables", false),
+    ("--all", false),
+    ("--worst", true),
+    ("--csv", true),
+    ("--report", true),
+];
+
+/// The command line by which `simulate` carries out a loss under the settings of this one, whose defaults are others.
+fn replay(loss: &LossReport, line: impl IntoIterator<Item = OsString>) -> String {
+    let mut given = line.into_iter().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    let mut arguments = vec!["simulate".to_string()];
+    while let Some(argument) = given.next() {
+        let name = argument.split('=').next().unwrap_or_default();
+        match OWN.iter().find(|(own, _)| *own == name) {
+            Some((_, true)) if name == argument => drop(given.next()),
+            Some(_) => {}
+            None if argument == "what-if" || argument == "--json" => {}
+            None => arguments.push(argument),
+        }
+    }
+    let named = |option: &str| arguments.iter().any(|own| own.split('=').next() == Some(option));
+    let defaults = [("--engine", MANAGERS_ENGINES), ("--devices", "standard"), ("--scheme", "auto")];
+    let missing: Vec<_> = defaults.into_iter().filter(|(option, _)| !named(option)).collect();
+    arguments.extend(missing.into_iter().flat_map(|(option, value)| [option, value]).map(str::to_string));
+    for dies in &loss.dies {
+        let (option, name) = match dies.split_once(' ') {
+            Some(("cable", ends)) => ("--remove-link", ends.split(" – ").next().unwrap_or(ends)),
+            Some((_, name)) => ("--remove-switch", name),
+            None => continue,
+        };
+        arguments.extend([option, name].map(str::to_string));
+    }
+    shell(arguments)
 }
 
 /// `switch A`, `cable A[1] – B[2]`.

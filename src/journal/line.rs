@@ -89,14 +89,18 @@ pub(super) fn read(bytes: &[u8]) -> Result<Read, LineFault> {
     Ok(read)
 }
 
-/// The last record of what is set aside that is whole, in a journal that is damaged anywhere. Each says all, so those
-/// before it are not needed. None if some of it is of another version.
-pub(super) fn last_aside(bytes: &[u8]) -> Option<JournalEntry> {
-    let mut last = None;
-    for entry in bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| entry(line).ok()) {
+/// The last record of what is set aside that is whole, in a journal that is damaged anywhere, and whether all that
+/// follows it is whole. Each says all, so those before it are not needed. None if some of it is of another version.
+pub(super) fn last_aside(bytes: &[u8]) -> Option<(JournalEntry, bool)> {
+    let mut last: Option<(JournalEntry, bool)> = None;
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let Ok(entry) = entry(line) else {
+            last.iter_mut().for_each(|(_, is_latest)| *is_latest &= begins_a_record(line));
+            continue;
+        };
         match &entry.record {
             JournalRecord::Opened { schema, .. } if schema != SCHEMA => return None,
-            JournalRecord::Aside { .. } => last = Some(entry),
+            JournalRecord::Aside { .. } => last = Some((entry, true)),
             _ => {}
         }
     }

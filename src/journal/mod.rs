@@ -86,8 +86,8 @@ impl Journal {
             Ok(read) => read,
             Err(fault) => {
                 let kept = path.with_added_extension("damaged");
-                let saved = line::last_aside(&bytes);
-                gap = Some(forgotten(&fault, saved.as_ref()));
+                let (saved, is_latest) = line::last_aside(&bytes).unzip();
+                gap = (is_latest != Some(true)).then(|| forgotten(&fault, saved.as_ref()));
                 let opened = JournalEntry { at_ns: epoch_ns, record: opened() };
                 let entries: Vec<JournalEntry> = [opened].into_iter().chain(saved).collect();
                 let anew: String = entries.iter().map(line::written).collect();

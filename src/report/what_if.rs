@@ -39,6 +39,10 @@ pub struct WhatIfReport {
     pub losses: Vec<LossReport>,
     /// What a reader should know of the tables in force.
     pub notes: Vec<String>,
+    /// A command that carries out the first loss of the list that a change answers, in the simulator and under the same
+    /// settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<String>,
     /// The most that the table lists; none for all.
     #[serde(skip)]
     pub listed: Option<usize>,
@@ -153,6 +157,12 @@ impl WhatIfReport {
         self.losses.sort_by_cached_key(|loss| Reverse(loss.harm()));
     }
 
+    /// The first loss by which pairs are out until a change, for which a manager remains.
+    pub fn example(&self) -> Option<&LossReport> {
+        let by_change = |loss: &&LossReport| loss.back_ns().is_some() && !loss.needs_standby;
+        self.losses.iter().find(by_change)
+    }
+
     /// Whether a proved change answers every loss that one was planned for.
     pub fn is_yes(&self) -> bool {
         self.refused() == 0
@@ -265,6 +275,9 @@ pub fn what_if(report: &WhatIfReport) -> String {
             &mut text,
             format_args!("these take the subnet manager with them, and need a standby: {}", some(&standby)),
         );
+    }
+    if let Some(replay) = &report.replay {
+        line(&mut text, format_args!("packet by packet: {replay}"));
     }
     text + &answer(report)
 }

@@ -66,7 +66,7 @@ impl AsideElements {
 
     /// Forgets elements that a survey shows to have left: they are used again when they return.
     pub(super) fn surveyed<T: Transport>(&mut self, manager: &Manager<T>, known: &Fabric, alive: &Fabric) {
-        let out: BTreeSet<Guid> = manager.ailments().filter(|(_, out)| *out).map(|(at, _)| at.device).collect();
+        let out: BTreeSet<Guid> = manager.faults().filter(|(_, out)| *out).map(|(at, _)| at.device).collect();
         let is_out = |node: NodeId| out.contains(&known.node(node).guid);
         // Two that are set aside side by side must not wait for each other.
         let rest = self.out_of(known);

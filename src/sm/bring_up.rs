@@ -12,11 +12,11 @@ use super::error::SmError;
 use super::fair;
 use super::fallback::{self, FoundRouting, has_routers};
 use super::installed::{self, InstalledTables};
-use super::misfits;
 use super::pending::Pending;
 use super::planning::computed;
 use super::set_up;
 use super::settings::Basis;
+use super::unfit;
 use crate::change::{BringUp, Recovery, RecoveryInput, RecoveryWay, prepare_recovery, within_reach};
 use crate::driver::{Running, StandingChange};
 use crate::fabric::{Fabric, Node, NodeId, PortId};
@@ -143,7 +143,7 @@ async fn settle<T: Transport>(
 ) -> Result<Option<BroughtUp>, SmError> {
     let (config, sm) = (&context.config, found.sm_port);
     manager.set_topology(&fabric, sm);
-    manager.breathe().await?;
+    manager.serve_waiting().await?;
     refuse_adaptive(manager, &fabric, config, false).await?;
     let flows = installed::carries_traffic(&found.fabric, &found.port_states);
     // Compute and prove before any write: if either fails, the subnet stays untouched.
@@ -393,7 +393,7 @@ pub(super) fn note_too_short<T: Transport>(manager: &mut Manager<T>, found: &Dis
     for switch in found.fabric.switches() {
         let capacity = found.fabric.node(switch).lft_capacity;
         if capacity <= top.0 {
-            let why = FailingAs::Unfit(misfits::too_few_entries(capacity, *top));
+            let why = FailingAs::Unfit(unfit::too_few_entries(capacity, *top));
             manager.device_fails(switch, AttributeId::SwitchInfo, Method::Get, why, true);
         }
     }

@@ -1,7 +1,7 @@
 //! What the subnet lacks because devices fail: for status, metrics and log.
 
 use crate::ids::Guid;
-use crate::subnet::{Ailment, FailingAs, Manager, MissingDevice};
+use crate::subnet::{DeviceFault, FailingAs, Manager, MissingDevice};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method};
 use serde::{Deserialize, Serialize};
@@ -46,8 +46,8 @@ impl Degraded {
 
 /// What devices fail at, and devices that do not answer behind links that are up.
 pub(super) fn list<T: Transport>(manager: &Manager<T>) -> Vec<Degraded> {
-    let (misfits, failing): (Vec<_>, Vec<_>) = manager.ailments().partition(|(ailment, _)| ailment.is_misfit());
-    let mut list: Vec<Degraded> = failing.into_iter().map(|(ailment, left_out)| of(ailment, left_out)).collect();
+    let (unfit, failing): (Vec<_>, Vec<_>) = manager.faults().partition(|(fault, _)| fault.is_unfit());
+    let mut list: Vec<Degraded> = failing.into_iter().map(|(fault, left_out)| of(fault, left_out)).collect();
     for missing in manager.missing() {
         // A device has several links, and may be in the list for what it refuses.
         let missing = of_missing(missing);
@@ -55,7 +55,7 @@ pub(super) fn list<T: Transport>(manager: &Manager<T>) -> Vec<Degraded> {
             list.push(missing);
         }
     }
-    list.extend(misfits.into_iter().map(|(misfit, left_out)| of(misfit, left_out)));
+    list.extend(unfit.into_iter().map(|(newcomer, left_out)| of(newcomer, left_out)));
     list
 }
 
@@ -76,37 +76,37 @@ fn of_missing(missing: &MissingDevice) -> Degraded {
     }
 }
 
-pub(super) fn of(ailment: &Ailment, left_out: bool) -> Degraded {
-    let (fails, status) = match &ailment.fails {
+pub(super) fn of(fault: &DeviceFault, left_out: bool) -> Degraded {
+    let (fails, status) = match &fault.fails {
         FailingAs::Silent => ("silent", None),
         FailingAs::Refuses(status) => ("refuses", Some(*status)),
         FailingAs::HoldsOther => ("holds-other", None),
         FailingAs::Unfit(_) => ("unfit", None),
     };
     Degraded {
-        device: ailment.name.clone(),
-        guid: ailment.device,
-        attribute: format!("{:?}", ailment.attribute),
-        method: format!("{:?}", ailment.method),
+        device: fault.name.clone(),
+        guid: fault.device,
+        attribute: format!("{:?}", fault.attribute),
+        method: format!("{:?}", fault.method),
         fails: fails.to_string(),
         status,
-        since_ns: ailment.since_ns,
-        left_out: left_out || ailment.is_misfit(),
-        follows: match &ailment.fails {
-            FailingAs::Unfit(why) if ailment.is_misfit() => format!("it is not taken in: {why}"),
-            FailingAs::Unfit(why) => format!("{}: {why}", follows(ailment, left_out)),
-            _ => follows(ailment, left_out).to_string(),
+        since_ns: fault.since_ns,
+        left_out: left_out || fault.is_unfit(),
+        follows: match &fault.fails {
+            FailingAs::Unfit(why) if fault.is_unfit() => format!("it is not taken in: {why}"),
+            FailingAs::Unfit(why) => format!("{}: {why}", follows(fault, left_out)),
+            _ => follows(fault, left_out).to_string(),
         },
     }
 }
 
 /// What follows for the subnet.
-fn follows(ailment: &Ailment, left_out: bool) -> &'static str {
+fn follows(fault: &DeviceFault, left_out: bool) -> &'static str {
     use AttributeId as A;
     if left_out {
         return "it is left out, and no data passes through it; it is tried again later";
     }
-    match (ailment.attribute, ailment.method) {
+    match (fault.attribute, fault.method) {
         (A::SwitchInfo, Method::Set) => {
             "it keeps the limits that it was read to hold, and changes at its ports show by traps alone"
         }

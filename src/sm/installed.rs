@@ -74,7 +74,7 @@ pub(super) async fn read<T: Transport>(
     let silent = unread.iter().map(|&node| fabric.describe_node(node)).collect();
     let unread = unread.into_iter().collect();
     for part in present(fabric).chunks(DEVICES_AT_A_TIME) {
-        manager.breathe().await?;
+        manager.serve_waiting().await?;
         for &node in part {
             simplify(&mut tables.sl_to_vl[node.index()], &sl_to_vl_pairs(fabric, node));
         }
@@ -147,7 +147,7 @@ async fn questions<T: Transport>(
     }
     let mut lanes: Vec<(NodeId, Vec<(PortNum, PortNum)>)> = Vec::new();
     for part in present(fabric).chunks(DEVICES_AT_A_TIME) {
-        manager.breathe().await?;
+        manager.serve_waiting().await?;
         for &node in part {
             let (known, unknown): (Vec<_>, Vec<_>) =
                 sl_to_vl_pairs(fabric, node).into_iter().partition(|&(_, output)| manager.lacks_sl_to_vl(node, output));
@@ -169,7 +169,7 @@ async fn questions<T: Transport>(
             Question::Lanes(*node, input, output)
         }));
         if rank % DEVICES_AT_A_TIME == 0 {
-            manager.breathe().await?;
+            manager.serve_waiting().await?;
         }
     }
     Ok(asked)

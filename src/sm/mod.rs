@@ -24,7 +24,6 @@ mod keys;
 pub mod lifecycle;
 mod mailbox;
 mod mirroring;
-mod misfits;
 mod moving;
 mod opening;
 pub mod pace;
@@ -36,6 +35,7 @@ mod responder;
 mod service;
 mod set_up;
 mod settings;
+mod unfit;
 mod upkeep;
 mod watched;
 

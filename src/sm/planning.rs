@@ -16,7 +16,7 @@ use std::time::Duration;
 const THREAD_WAIT: Duration = Duration::from_millis(10);
 
 /// How long the manager takes requests at most during work that takes long and stays with it.
-pub(super) const BREATH_NS: u64 = 10_000_000;
+pub(super) const SERVING_NS: u64 = 10_000_000;
 
 /// How often it looks afterwards whether the thread is done.
 const LOOK_NS: u64 = 5_000_000;

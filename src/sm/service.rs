@@ -14,7 +14,7 @@ use super::mailbox::{Happening, ManagerOrder};
 use super::opening;
 use super::peers::PeerManagers;
 use super::pending::Pending;
-use super::planning::{BREATH_NS, Planning};
+use super::planning::{Planning, SERVING_NS};
 use super::upkeep::{SLICE_NS, Upkeep};
 use crate::change;
 use crate::ids::{Half, Lmc};
@@ -56,7 +56,7 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
         context.post(manager.now_ns(), Happening::Forgotten(gap));
     }
     if context.config.planning == Planning::Threaded {
-        manager.breathe_for(BREATH_NS);
+        manager.serve_waiting_for(SERVING_NS);
     }
     let mut service = Service {
         subnet: Subnet::Down(Box::new(manager), None),
@@ -365,7 +365,7 @@ async fn bring_up<T: Transport>(
             Err(error) => error,
         };
         // A device that fails does not keep the rest from coming up.
-        if manager.leave_out_ailing(began_ns, 1).is_empty() {
+        if manager.leave_out_faulty(began_ns, 1).is_empty() {
             break Err(error);
         }
         tracing::warn!(%error, "the subnet is brought up without what fails");
@@ -403,7 +403,7 @@ async fn bring_up<T: Transport>(
                         upkeep.abandon();
                     }
                     let mut manager = Box::new(upkeep.into_manager(context));
-                    let fails = |least| !error.is_of_all() && !manager.leave_out_ailing(began_ns, least).is_empty();
+                    let fails = |least| !error.is_of_all() && !manager.leave_out_faulty(began_ns, least).is_empty();
                     if least.is_some_and(fails)
                         && let Err(error) = without_left_out(&mut manager).await
                     {
@@ -477,7 +477,7 @@ async fn begin<T: Transport>(
     context: &mut Context,
 ) -> Result<BroughtUp, SmError> {
     let lmc = context.config.lmc;
-    manager.breathe().await?;
+    manager.serve_waiting().await?;
     let held = bring_up::keeping_their_lids(found, lmc);
     let equipped = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc, &held));
     let fabric = equipped.inspect_err(|error| bring_up::note_too_short(manager, found, error))?;

@@ -184,7 +184,7 @@ async fn retrain<T: Transport>(
     // All first: a port is compared with its peer, which may be in another part.
     read_unknown(manager, fabric, ports).await?;
     for part in ports.chunks(REQUESTS_AT_A_TIME) {
-        manager.breathe().await?;
+        manager.serve_waiting().await?;
         let held = known(manager, part);
         let needs =
             |(port, held): &(&PortId, &PortInfo)| settings::must_retrain(held, &wanted(manager, basis, **port, held));

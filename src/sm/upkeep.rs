@@ -17,12 +17,12 @@ use super::fallback::{self, FoundChange};
 use super::lifecycle::{self, Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate, RetiredHalf};
 use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SubnetView};
 use super::mirroring;
-use super::misfits;
 use super::pace::{Seen, SweepPace};
 use super::peers::PeerManagers;
 use super::planning::computed;
 use super::set_up;
 use super::settings::Basis;
+use super::unfit;
 use super::watched::Watched;
 use crate::change::{self, Prepared};
 use crate::drain::Ticket;
@@ -72,6 +72,10 @@ impl<T: Transport> Upkeep<T> {
         let running = up.running.clone();
         (context.keep)(&running.known);
         manager.begin_mastership(running.half);
+        let pace = SweepPace::new(context.pace);
+        if manager.timing().light_sweep_ns.is_some() {
+            manager.set_light_sweep(Some(pace.period_ns()));
+        }
         manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
         let mut driver = Driver::new(Watched::new(manager, context), running, intent(&context.config));
         // Above those of the manager before, whose questions devices may remember.
@@ -85,7 +89,6 @@ impl<T: Transport> Upkeep<T> {
         context.mailbox.borrow_mut().view.trail = trail.clone();
         driver.subnet_mut().trail = trail;
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
-        let pace = SweepPace::new(context.pace);
         let rounds = drift::Rounds::default();
         let (seen, newcomers) = (Seen::Quiet, up.newcomers);
         let (sighting, instead, is_partial) = (None, None, false);
@@ -122,7 +125,7 @@ impl<T: Transport> Upkeep<T> {
         *view = SubnetView { smps, closed_ends, is_unended, aside, unreached, journal_gap, ..SubnetView::default() };
         let mut manager = self.driver.into_subnet().into_manager();
         // Whatever brings the subnet up anew gives all their chance.
-        manager.misfits_are(Vec::new());
+        manager.set_unfit(Vec::new());
         manager
     }
 
@@ -152,7 +155,7 @@ impl<T: Transport> Upkeep<T> {
             }
             LifecycleCommand::SetUp => self.set_up(context).await.map(LifecycleEvent::SetUp),
             LifecycleCommand::Prepare(goal) => {
-                self.driver.subnet_mut().manager.breathe().await?;
+                self.driver.subnet_mut().manager.serve_waiting().await?;
                 let found = fallback::prepared(&mut self.driver, &context.config, goal.fabric).await;
                 found.map(|FoundChange { prepared, instead, is_partial }| {
                     self.stands_in(context, instead);
@@ -176,7 +179,7 @@ impl<T: Transport> Upkeep<T> {
         };
         if matches!(&event, Err(error) if !error.is_fatal()) {
             // The next survey does without it.
-            self.driver.subnet_mut().manager.leave_out_ailing(began_ns, 1);
+            self.driver.subnet_mut().manager.leave_out_faulty(began_ns, 1);
             self.show(context);
         }
         event.map(Some)
@@ -336,7 +339,7 @@ impl<T: Transport> Upkeep<T> {
                 return Err(error);
             }
             tracing::warn!(%error, "writing again what somebody else has changed");
-            self.driver.subnet_mut().manager.leave_out_ailing(began_ns, 2);
+            self.driver.subnet_mut().manager.leave_out_faulty(began_ns, 2);
         }
         Ok(())
     }
@@ -483,7 +486,7 @@ impl<T: Transport> Upkeep<T> {
         context: &Context,
         until_event: bool,
     ) -> Result<bool, SmError> {
-        self.driver.subnet_mut().manager.breathe().await?;
+        self.driver.subnet_mut().manager.serve_waiting().await?;
         // Before every change: what comes may bring it, and somebody may have switched it on.
         let alive = self.driver.running().alive.clone();
         if !alive.reaches_others(self.driver.running().sm) {
@@ -508,19 +511,19 @@ impl<T: Transport> Upkeep<T> {
     /// Sets up ports that bounced, and newcomers. Returns the target of the next change, if one is needed.
     async fn set_up(&mut self, context: &mut Context) -> Result<Option<Goal>, SmError> {
         let sighting = self.sighting.take();
-        self.driver.subnet_mut().manager.breathe().await?;
+        self.driver.subnet_mut().manager.serve_waiting().await?;
         // First, because the routing in force leads through these ports.
         self.set_up_bounced(context).await?;
         self.rewrite_unused(context).await?;
-        self.driver.subnet_mut().manager.breathe().await?;
+        self.driver.subnet_mut().manager.serve_waiting().await?;
         let running = self.driver.running().clone();
         let found = drift::of_addresses(self.driver.subnet().manager(), &running);
         self.mend(context, &running, &found).await?;
-        self.driver.subnet_mut().manager.breathe().await?;
+        self.driver.subnet_mut().manager.serve_waiting().await?;
         // A loss and an arrival are two changes, the loss first (G.6).
         let stranger = sighting.filter(|sighting| sighting.stranger.is_some());
         if stranger.is_none() {
-            self.driver.subnet_mut().manager.misfits_are(Vec::new());
+            self.driver.subnet_mut().manager.set_unfit(Vec::new());
         }
         let mut refused = None;
         if let Some(sighting) = stranger.filter(|_| !self.driver.running().has_lost_something()) {
@@ -626,7 +629,7 @@ impl<T: Transport> Upkeep<T> {
         let known = without_recabled(&self.driver.running().known, found);
         // G.7: the SL-to-VL tables in force use lanes that a newcomer with fewer VLs lacks.
         let in_use = Lanes::of_fabric(&self.driver.running().routed, None).count();
-        let (mut rest, mut unfit) = misfits::fitting(&known, (found, sm), in_use);
+        let (mut rest, mut unfit) = unfit::fitting(&known, (found, sm), in_use);
         let lmc = context.config.lmc;
         let whole = loop {
             if difference::recognise(&known, &rest).stranger.is_none() {
@@ -639,13 +642,13 @@ impl<T: Transport> Upkeep<T> {
                 Err(error) => error,
             };
             let SmError::Lids(lacking) = &error else { return Err(error) };
-            let Some((fewer, out)) = misfits::without_room(&known, &union.fabric, lacking, (&rest, sm)) else {
+            let Some((fewer, out)) = unfit::without_room(&known, &union.fabric, lacking, (&rest, sm)) else {
                 return Err(error);
             };
             rest = fewer;
             unfit.extend(out);
         };
-        self.driver.subnet_mut().manager.misfits_are(unfit);
+        self.driver.subnet_mut().manager.set_unfit(unfit);
         let Some(whole) = whole else { return Ok(()) };
         // Stored before anything is written: a LID once assigned must not go to another device.
         (context.keep)(&whole);

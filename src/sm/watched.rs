@@ -123,7 +123,7 @@ impl<T: Transport> SubnetManager for Watched<T> {
             Err(error) if !error.is_fatal() => {
                 // A device that fails a second time is left out: the sweep that follows a failure has its links taken
                 // down, and the change goes on without it.
-                self.manager.leave_out_ailing(began_ns, 2);
+                self.manager.leave_out_faulty(began_ns, 2);
                 return Err(error);
             }
             other => other?,

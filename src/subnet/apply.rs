@@ -137,7 +137,7 @@ impl Failure {
 
 impl<T: Transport> Manager<T> {
     /// Carries out writes that no wave waits for: a device that fails at one is not written to any more, and the others
-    /// are. What failed is on record ([`Manager::ailments`]).
+    /// are. What failed is on record ([`Manager::faults`]).
     ///
     /// # Errors
     /// Some write failed: the first.
@@ -162,11 +162,11 @@ impl<T: Transport> Manager<T> {
         // Long work is done in batches, so that incoming requests do not wait for all of it.
         let is_long = writes.len() > REQUESTS_AT_A_TIME;
         if is_long {
-            self.breathe().await?;
+            self.serve_waiting().await?;
         }
         let wave = JobList { jobs: self.jobs(fabric, &writes).await?, writes };
         if is_long {
-            self.breathe().await?;
+            self.serve_waiting().await?;
         }
         // Only now, with a path for every write: a wave refused above must not move the SA. And before the first `Set`,
         // so that the SA already answers with the new half when end ports are notified (P3.1).
@@ -179,7 +179,7 @@ impl<T: Transport> Manager<T> {
         let failed = self.at_fault(fabric, &wave, progress.failed).await?;
         self.note_failed(&wave, failed);
         // After a failure too: a copy that lands later would change what the next wave relies on (P1.3).
-        let quiet_ns = self.quieten().await?;
+        let quiet_ns = self.await_quiet().await?;
         if let Some(failure) = progress.failure {
             return Err(self.explain_failure(failure));
         }
@@ -188,7 +188,7 @@ impl<T: Transport> Manager<T> {
         // Freeing a hundred thousand jobs takes time, too.
         drop(wave);
         if is_long {
-            self.breathe().await?;
+            self.serve_waiting().await?;
         }
         let retried = self.counts.since(&before).retries;
         Ok(Applied { writes: given, retried, quiet_ns, not_held: progress.not_held })
@@ -329,7 +329,7 @@ impl<T: Transport> Manager<T> {
         let mut ports: BTreeMap<PortId, usize> = BTreeMap::new();
         for (at, write) in writes.iter().enumerate() {
             if at % JOBS_AT_A_TIME == JOBS_AT_A_TIME - 1 {
-                self.breathe().await?;
+                self.serve_waiting().await?;
             }
             if self.is_so_by_nature(write) {
                 continue;

@@ -2,7 +2,7 @@
 
 use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, settled};
-use super::{Ailment, REQUESTS_AT_A_TIME, SubnetError, Timing};
+use super::{DeviceFault, REQUESTS_AT_A_TIME, SubnetError, Timing};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, PortNum};
 use crate::transport::Transport;
@@ -90,7 +90,7 @@ impl<T: Transport> Manager<T> {
             let part = asks.by_ref().take(REQUESTS_AT_A_TIME);
             answers.extend(self.ask_some(part, &mut silent, &BTreeSet::new(), false).await?);
         }
-        self.quieten().await?;
+        self.await_quiet().await?;
         Ok(answers)
     }
 
@@ -169,24 +169,24 @@ impl<T: Transport> Manager<T> {
         let now_ns = self.transport.now_ns();
         let due = self.health.take_retrials(now_ns);
         let Some(topology) = &self.topology else { return Ok(is_back) };
-        let there = |ailment: Ailment| {
-            let node = topology.fabric.by_guid(ailment.device).filter(|&node| topology.paths.reaches(node))?;
-            can_be_read(&ailment).then_some((RequestTarget::Node(node), ailment))
+        let there = |fault: DeviceFault| {
+            let node = topology.fabric.by_guid(fault.device).filter(|&node| topology.paths.reaches(node))?;
+            can_be_read(&fault).then_some((RequestTarget::Node(node), fault))
         };
-        let asked: Vec<(RequestTarget, Ailment)> = due.into_iter().filter_map(there).collect();
-        let gets = asked.iter().map(|(place, ailment)| Ask::get(*place, ailment.attribute, ailment.modifier()));
+        let asked: Vec<(RequestTarget, DeviceFault)> = due.into_iter().filter_map(there).collect();
+        let gets = asked.iter().map(|(place, fault)| Ask::get(*place, fault.attribute, fault.modifier()));
         let told = self.ask_once(gets.collect()).await?;
         let mut sets = Vec::new();
-        for ((place, ailment), told) in asked.into_iter().zip(told) {
+        for ((place, fault), told) in asked.into_iter().zip(told) {
             let Ok(data) = told else { continue };
-            if ailment.method == Method::Set && !self.read_again(&ailment, &data) {
-                sets.push(Ask::set(place, ailment.attribute, ailment.modifier(), as_it_is(ailment.attribute, &data)));
+            if fault.method == Method::Set && !self.read_again(&fault, &data) {
+                sets.push(Ask::set(place, fault.attribute, fault.modifier(), as_it_is(fault.attribute, &data)));
             }
         }
         if may_write() {
             self.ask_once(sets).await?;
         }
-        self.quieten().await?;
+        self.await_quiet().await?;
         Ok(is_back)
     }
 
@@ -259,17 +259,17 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Lets requests be served during long work, for at most this many nanoseconds at a time.
-    pub fn breathe_for(&mut self, breath_ns: u64) {
-        self.breath_ns = Some(breath_ns);
+    pub fn serve_waiting_for(&mut self, serving_ns: u64) {
+        self.serving_ns = Some(serving_ns);
     }
 
     /// Serves what arrived during long work, within the time set; waits for more only a moment.
     ///
     /// # Errors
     /// The port failed.
-    pub async fn breathe(&mut self) -> Result<(), SubnetError> {
-        let Some(breath_ns) = self.breath_ns else { return Ok(()) };
-        let end_ns = self.transport.now_ns().saturating_add(breath_ns);
+    pub async fn serve_waiting(&mut self) -> Result<(), SubnetError> {
+        let Some(serving_ns) = self.serving_ns else { return Ok(()) };
+        let end_ns = self.transport.now_ns().saturating_add(serving_ns);
         loop {
             let moment_ns = self.transport.now_ns().saturating_add(MOMENT_NS);
             let Some(datagram) = self.receive(moment_ns).await? else { return Ok(()) };
@@ -341,12 +341,12 @@ impl<T: Transport> Manager<T> {
 }
 
 /// Whether what a device fails at can be read, and written as it is.
-fn can_be_read(ailment: &Ailment) -> bool {
+fn can_be_read(fault: &DeviceFault) -> bool {
     use AttributeId as A;
-    match ailment.attribute {
+    match fault.attribute {
         A::NodeDescription | A::SwitchInfo | A::PortInfo | A::LinearForwardingTable | A::PKeyTable => true,
-        A::SlToVlMappingTable => ailment.modifier() != SlToVlModifier::Every.encode(),
-        A::VlArbitrationTable => ailment.modifier() != 0,
+        A::SlToVlMappingTable => fault.modifier() != SlToVlModifier::Every.encode(),
+        A::VlArbitrationTable => fault.modifier() != 0,
         _ => false,
     }
 }

@@ -46,7 +46,7 @@ pub enum FailingAs {
 
 /// A device that fails at an attribute.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ailment {
+pub struct DeviceFault {
     /// The device.
     pub device: Guid,
     /// Its name.
@@ -91,12 +91,12 @@ impl UnkeptTable {
     }
 }
 
-impl Ailment {
+impl DeviceFault {
     /// One that is to be noted.
-    fn of(device: Guid, name: String, attribute: AttributeId, method: Method, fails: FailingAs) -> Ailment {
+    fn of(device: Guid, name: String, attribute: AttributeId, method: Method, fails: FailingAs) -> DeviceFault {
         let (essential, since_ns, last_ns, times) = (is_essential(attribute), 0, 0, 0);
         let (modifier, unkept, has_taken, retrial) = (0, None, false, Retrial::default());
-        Ailment {
+        DeviceFault {
             device,
             name,
             attribute,
@@ -114,18 +114,18 @@ impl Ailment {
     }
 
     /// A newcomer, as a device of what was found, that is not taken in: this attribute shows why.
-    pub(crate) fn misfit(found: &Fabric, node: NodeId, attribute: AttributeId, why: String) -> Ailment {
+    pub(crate) fn unfit(found: &Fabric, node: NodeId, attribute: AttributeId, why: String) -> DeviceFault {
         let (device, name, fails) = (found.node(node).guid, found.describe_node(node), FailingAs::Unfit(why));
-        let ailment = Ailment::of(device, name, attribute, Method::Get, fails);
-        Ailment { essential: false, retrial: Retrial::NEVER, ..ailment }
+        let fault = DeviceFault::of(device, name, attribute, Method::Get, fails);
+        DeviceFault { essential: false, retrial: Retrial::NEVER, ..fault }
     }
 
     /// Whether it is that of a newcomer that is not taken in.
-    pub fn is_misfit(&self) -> bool {
+    pub fn is_unfit(&self) -> bool {
         matches!(self.fails, FailingAs::Unfit(_)) && !self.essential
     }
 
-    fn key(&self) -> AilmentKey {
+    fn key(&self) -> FaultKey {
         match self.fails {
             FailingAs::Unfit(_) => (self.device, self.attribute.into(), FailingSide::Fit),
             _ => key(self.device, self.attribute, self.method),
@@ -168,7 +168,7 @@ struct Absence {
 /// The health of all devices.
 #[derive(Debug, Default)]
 pub(super) struct Health {
-    ailing: BTreeMap<AilmentKey, Ailment>,
+    faults: BTreeMap<FaultKey, DeviceFault>,
     absent: BTreeMap<Guid, Absence>,
 }
 
@@ -180,14 +180,14 @@ impl Health {
 
     fn works(&mut self, device: Guid, attribute: AttributeId, method: Method, written: Option<&WrittenTable>) {
         let key = key(device, attribute, method);
-        let Some(known) = self.ailing.get_mut(&key) else { return };
+        let Some(known) = self.faults.get_mut(&key) else { return };
         if let (Some(unkept), Some(written)) = (&known.unkept, written)
             && !unkept.is_refuted_by(written)
         {
             known.has_taken = true;
             return;
         }
-        self.ailing.remove(&key);
+        self.faults.remove(&key);
     }
 
     /// How a device was left out before, unless it has been healthy for long: one that accepts a write now and then
@@ -198,8 +198,8 @@ impl Health {
         (absence.is_out || now_ns <= due_ns.saturating_add(WELL_FOR * pause_ns)).then_some(absence)
     }
 
-    fn fails(&mut self, new: Ailment) {
-        let known = self.ailing.entry(new.key()).or_insert_with(|| new.clone());
+    fn fails(&mut self, new: DeviceFault) {
+        let known = self.faults.entry(new.key()).or_insert_with(|| new.clone());
         known.times += 1;
         (known.fails, known.last_ns, known.name) = (new.fails, new.last_ns, new.name);
         known.has_taken = false;
@@ -213,26 +213,26 @@ impl Health {
 
     /// The reads at which a device failed in a sweep.
     pub(super) fn questions_failed(&self, device: Guid) -> impl Iterator<Item = (AttributeId, u32)> {
-        let own = self.ailing.values().filter(move |ailment| ailment.device == device && ailment.method == Method::Get);
+        let own = self.faults.values().filter(move |fault| fault.device == device && fault.method == Method::Get);
         let of_sweeps =
-            |ailment: &&Ailment| matches!(ailment.attribute, AttributeId::SwitchInfo | AttributeId::PortInfo);
-        let are_asked = own.filter(of_sweeps).filter(|ailment| !matches!(ailment.fails, FailingAs::Unfit(_)));
-        are_asked.map(|ailment| (ailment.attribute, ailment.modifier))
+            |fault: &&DeviceFault| matches!(fault.attribute, AttributeId::SwitchInfo | AttributeId::PortInfo);
+        let are_asked = own.filter(of_sweeps).filter(|fault| !matches!(fault.fails, FailingAs::Unfit(_)));
+        are_asked.map(|fault| (fault.attribute, fault.modifier))
     }
 
     /// Whether some device that is not left out is to be asked again for what it failed at.
     pub(super) fn is_retrial_due(&self, now_ns: u64) -> bool {
-        self.ailing.values().any(|ailment| !self.is_out(ailment.device) && ailment.retrial.is_due(now_ns))
+        self.faults.values().any(|fault| !self.is_out(fault.device) && fault.retrial.is_due(now_ns))
     }
 
     /// What such devices are to be asked for now.
-    pub(super) fn take_retrials(&mut self, now_ns: u64) -> Vec<Ailment> {
+    pub(super) fn take_retrials(&mut self, now_ns: u64) -> Vec<DeviceFault> {
         let absent = &self.absent;
         let is_out = |device: Guid| absent.get(&device).is_some_and(|absence| absence.is_out);
-        let due = self.ailing.values_mut().filter(|own| !is_out(own.device) && own.retrial.is_due(now_ns));
-        due.map(|ailment| {
-            ailment.retrial = ailment.retrial.next(now_ns, LONGEST_PAUSE_NS);
-            ailment.clone()
+        let due = self.faults.values_mut().filter(|own| !is_out(own.device) && own.retrial.is_due(now_ns));
+        due.map(|fault| {
+            fault.retrial = fault.retrial.next(now_ns, LONGEST_PAUSE_NS);
+            fault.clone()
         })
         .collect()
     }
@@ -245,10 +245,10 @@ impl Health {
     /// its end: each of them is retried at once, one time.
     pub(super) fn try_who_may_do_better(&mut self, now_ns: u64) {
         for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {
-            let mut own = self.ailing.values().filter(|ailment| ailment.device == *device && ailment.essential);
-            let may_do_better = |ailment: &Ailment| match ailment.fails {
+            let mut own = self.faults.values().filter(|fault| fault.device == *device && fault.essential);
+            let may_do_better = |fault: &DeviceFault| match fault.fails {
                 FailingAs::Silent => true,
-                FailingAs::HoldsOther => ailment.attribute == AttributeId::PortInfo,
+                FailingAs::HoldsOther => fault.attribute == AttributeId::PortInfo,
                 FailingAs::Refuses(_) | FailingAs::Unfit(_) => false,
             };
             if !absence.was_hurried && own.all(may_do_better) {
@@ -269,7 +269,7 @@ impl Health {
 }
 
 /// A device, the number of an attribute, and what of it fails.
-type AilmentKey = (Guid, u16, FailingSide);
+type FaultKey = (Guid, u16, FailingSide);
 
 /// What of an attribute a device fails at.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -280,7 +280,7 @@ enum FailingSide {
     Write,
 }
 
-fn key(device: Guid, attribute: AttributeId, method: Method) -> AilmentKey {
+fn key(device: Guid, attribute: AttributeId, method: Method) -> FaultKey {
     let side = if method == Method::Set { FailingSide::Write } else { FailingSide::Read };
     (device, attribute.into(), side)
 }
@@ -306,8 +306,8 @@ impl<T: Transport> Manager<T> {
         let Some(topology) = &self.topology else { return };
         let device = topology.fabric.node(node).guid;
         let name = topology.fabric.describe_node(node);
-        let ailment = Ailment::of(device, name, attribute, method, fails);
-        self.note(Ailment { essential: essential || ailment.essential, ..ailment });
+        let fault = DeviceFault::of(device, name, attribute, method, fails);
+        self.note(DeviceFault { essential: essential || fault.essential, ..fault });
     }
 
     /// Records that a device of the known fabric holds another table than was written.
@@ -320,44 +320,47 @@ impl<T: Transport> Manager<T> {
     ) {
         let Some(topology) = &self.topology else { return };
         let (device, name) = (topology.fabric.node(node).guid, topology.fabric.describe_node(node));
-        let ailment = Ailment::of(device, name, attribute, Method::Set, FailingAs::HoldsOther);
-        self.note(Ailment { modifier: asked.0, unkept: Some(UnkeptTable { asked, held }), ..ailment });
+        let fault = DeviceFault::of(device, name, attribute, Method::Set, FailingAs::HoldsOther);
+        self.note(DeviceFault { modifier: asked.0, unkept: Some(UnkeptTable { asked, held }), ..fault });
     }
 
     /// Records what a sweep found. A device that is gone has no failures.
     pub(super) fn swept_over(&mut self, sweep: &Sweep) {
         self.health.absent.retain(|&device, _| sweep.name(device).is_some());
-        self.health.ailing.retain(|_, ailment| match sweep.name(ailment.device) {
+        self.health.faults.retain(|_, fault| match sweep.name(fault.device) {
             None => false,
             // A sweep does not know what fits.
-            Some(_) if ailment.is_misfit() => true,
+            Some(_) if fault.is_unfit() => true,
             Some(name) => {
                 if !name.is_empty() {
-                    ailment.name = name;
+                    fault.name = name;
                 }
-                !sweep.answered(ailment.device, ailment.attribute, ailment.method)
-                    || ailment.fails == FailingAs::HoldsOther
+                !sweep.answered(fault.device, fault.attribute, fault.method) || fault.fails == FailingAs::HoldsOther
             }
         });
         for &FailedQuestion { device, attribute, method, modifier, status } in sweep.failing() {
             let fails = status.map_or(FailingAs::Silent, FailingAs::Refuses);
             let name = sweep.name(device).filter(|name| !name.is_empty()).unwrap_or_else(|| device.to_string());
             // Sweeps omit such a device by themselves.
-            self.note(Ailment { essential: false, modifier, ..Ailment::of(device, name, attribute, method, fails) });
+            self.note(DeviceFault {
+                essential: false,
+                modifier,
+                ..DeviceFault::of(device, name, attribute, method, fails)
+            });
         }
     }
 
     /// Whether a device failed in the last minutes when it was asked for an attribute.
     pub fn failed_lately(&self, node: NodeId, attribute: AttributeId) -> bool {
         let Some(topology) = &self.topology else { return false };
-        let known = self.health.ailing.get(&key(topology.fabric.node(node).guid, attribute, Method::Get));
-        known.is_some_and(|ailment| self.transport.now_ns().saturating_sub(ailment.last_ns) < LATELY_NS)
+        let known = self.health.faults.get(&key(topology.fabric.node(node).guid, attribute, Method::Get));
+        known.is_some_and(|fault| self.transport.now_ns().saturating_sub(fault.last_ns) < LATELY_NS)
     }
 
     /// Whether a device failed at an attribute when it was last asked for it so.
     pub(super) fn fails_at(&self, node: NodeId, attribute: AttributeId, method: Method) -> bool {
         let Some(topology) = &self.topology else { return false };
-        self.health.ailing.contains_key(&key(topology.fabric.node(node).guid, attribute, method))
+        self.health.faults.contains_key(&key(topology.fabric.node(node).guid, attribute, method))
     }
 
     /// Whether a switch's port-change bit stays set whatever is written.
@@ -366,29 +369,29 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Records the newcomers that are not taken in, in place of those before.
-    pub fn misfits_are(&mut self, misfits: Vec<Ailment>) {
+    pub fn set_unfit(&mut self, unfit: Vec<DeviceFault>) {
         let now_ns = self.transport.now_ns();
-        let known = self.health.ailing.values().filter(|ailment| ailment.is_misfit());
-        let known: BTreeMap<Guid, u64> = known.map(|ailment| (ailment.device, ailment.since_ns)).collect();
-        self.health.ailing.retain(|_, ailment| !ailment.is_misfit());
-        for misfit in misfits {
-            let since_ns = known.get(&misfit.device).copied();
-            if let (None, FailingAs::Unfit(why)) = (since_ns, &misfit.fails) {
-                tracing::warn!("{} came and is not taken in: {why}", misfit.name);
+        let known = self.health.faults.values().filter(|fault| fault.is_unfit());
+        let known: BTreeMap<Guid, u64> = known.map(|fault| (fault.device, fault.since_ns)).collect();
+        self.health.faults.retain(|_, fault| !fault.is_unfit());
+        for newcomer in unfit {
+            let since_ns = known.get(&newcomer.device).copied();
+            if let (None, FailingAs::Unfit(why)) = (since_ns, &newcomer.fails) {
+                tracing::warn!("{} came and is not taken in: {why}", newcomer.name);
             }
             let (since_ns, last_ns) = (since_ns.unwrap_or(now_ns), now_ns);
-            self.health.ailing.insert(misfit.key(), Ailment { since_ns, last_ns, ..misfit });
+            self.health.faults.insert(newcomer.key(), DeviceFault { since_ns, last_ns, ..newcomer });
         }
     }
 
-    fn note(&mut self, ailment: Ailment) {
+    fn note(&mut self, fault: DeviceFault) {
         // These two have an account of their own: other managers at the caller, adaptive routing in `adaptive`.
-        if matches!(ailment.attribute, AttributeId::SmInfo | AttributeId::AdaptiveRoutingInfo) {
+        if matches!(fault.attribute, AttributeId::SmInfo | AttributeId::AdaptiveRoutingInfo) {
             return;
         }
         let now_ns = self.transport.now_ns();
         let retrial = Retrial::from(now_ns);
-        self.health.fails(Ailment { since_ns: now_ns, last_ns: now_ns, retrial, ..ailment });
+        self.health.fails(DeviceFault { since_ns: now_ns, last_ns: now_ns, retrial, ..fault });
     }
 
     /// Records the outcome of a request to a device of the known fabric.
@@ -423,7 +426,7 @@ impl<T: Transport> Manager<T> {
     ) {
         let Some(topology) = &self.topology else { return };
         let (device, name) = (topology.fabric.node(node).guid, topology.fabric.describe_node(node));
-        self.note(Ailment { modifier, ..Ailment::of(device, name, attribute, method, fails) });
+        self.note(DeviceFault { modifier, ..DeviceFault::of(device, name, attribute, method, fails) });
     }
 
     /// Records that a port does not hold a setting without which nothing may pass through its device.
@@ -434,13 +437,13 @@ impl<T: Transport> Manager<T> {
 
     /// Judges a device that did not accept a write by what it holds. Returns whether reading suffices as a test;
     /// otherwise the device can be tested by writing back what it holds.
-    pub(super) fn read_again(&mut self, ailment: &Ailment, data: &[u8; SMP_DATA_SIZE]) -> bool {
+    pub(super) fn read_again(&mut self, fault: &DeviceFault, data: &[u8; SMP_DATA_SIZE]) -> bool {
         let now_ns = self.transport.now_ns();
-        if ailment.unkept.is_none() && ailment.fails != FailingAs::HoldsOther {
+        if fault.unkept.is_none() && fault.fails != FailingAs::HoldsOther {
             return false;
         }
-        if ailment.is_refuted_by_reading(data, now_ns) {
-            self.health.ailing.remove(&ailment.key());
+        if fault.is_refuted_by_reading(data, now_ns) {
+            self.health.faults.remove(&fault.key());
         }
         true
     }
@@ -458,20 +461,19 @@ impl<T: Transport> Manager<T> {
     }
 
     /// What devices fail at, by GUID and attribute, and whether each is left out for it.
-    pub fn ailments(&self) -> impl Iterator<Item = (&Ailment, bool)> {
-        self.health.ailing.values().map(|ailment| (ailment, ailment.essential && self.health.is_out(ailment.device)))
+    pub fn faults(&self) -> impl Iterator<Item = (&DeviceFault, bool)> {
+        self.health.faults.values().map(|fault| (fault, fault.essential && self.health.is_out(fault.device)))
     }
 
     /// Leaves out every device that has failed at something essential since `since_ns`, at least `least` times: what it
     /// holds is unknown, or not what was proved. The manager's own device is never left out, nor the switch that it
     /// depends on. Returns what was wrong with those that are out from now on.
-    pub fn leave_out_ailing(&mut self, since_ns: u64, least: u32) -> Vec<Ailment> {
+    pub fn leave_out_faulty(&mut self, since_ns: u64, least: u32) -> Vec<DeviceFault> {
         let now_ns = self.transport.now_ns();
         let kept = self.indispensable();
-        let failed = |ailment: &&Ailment| ailment.essential && ailment.last_ns >= since_ns && ailment.times >= least;
-        let candidates =
-            || self.health.ailing.values().filter(failed).filter(|ailment| !kept.contains(&ailment.device));
-        let out: BTreeSet<Guid> = candidates().map(|ailment| ailment.device).collect();
+        let failed = |fault: &&DeviceFault| fault.essential && fault.last_ns >= since_ns && fault.times >= least;
+        let candidates = || self.health.faults.values().filter(failed).filter(|fault| !kept.contains(&fault.device));
+        let out: BTreeSet<Guid> = candidates().map(|fault| fault.device).collect();
         if self.are_most(&out) {
             tracing::error!(
                 devices = out.len(),
@@ -481,8 +483,8 @@ impl<T: Transport> Manager<T> {
         }
         let cuts_off = self.cut_off_without(&out);
         if let Some(hosts) = self.are_too_many(&cuts_off, &out) {
-            let steady = |ailment: &Ailment| {
-                ailment.times >= STEADY.0 && ailment.last_ns.saturating_sub(ailment.since_ns) >= STEADY.1
+            let steady = |fault: &DeviceFault| {
+                fault.times >= STEADY.0 && fault.last_ns.saturating_sub(fault.since_ns) >= STEADY.1
             };
             if !candidates().all(steady) {
                 let devices = out.len();
@@ -495,8 +497,8 @@ impl<T: Transport> Manager<T> {
             }
         }
         let mut left = Vec::new();
-        for ailment in candidates() {
-            let absence = self.health.absence_lately(ailment.device, now_ns);
+        for fault in candidates() {
+            let absence = self.health.absence_lately(fault.device, now_ns);
             if absence.is_some_and(|absence| absence.is_out) {
                 continue;
             }
@@ -504,14 +506,14 @@ impl<T: Transport> Manager<T> {
             let retrial = absence.map_or_else(|| Retrial::from(now_ns), again);
             let was_hurried = absence.is_some_and(|absence| absence.was_hurried);
             let cuts_off = cuts_off.clone();
-            left.push((ailment.clone(), Absence { is_out: true, retrial, was_hurried, cuts_off }));
+            left.push((fault.clone(), Absence { is_out: true, retrial, was_hurried, cuts_off }));
         }
-        for (ailment, absence) in &left {
-            self.health.absent.insert(ailment.device, absence.clone());
-            let (device, attribute, how) = (&ailment.name, ailment.attribute, &ailment.fails);
+        for (fault, absence) in &left {
+            self.health.absent.insert(fault.device, absence.clone());
+            let (device, attribute, how) = (&fault.name, fault.attribute, &fault.fails);
             tracing::error!(%device, ?attribute, ?how, "left out: no data passes through this device until it serves this");
         }
-        left.into_iter().map(|(ailment, _)| ailment).collect()
+        left.into_iter().map(|(fault, _)| fault).collect()
     }
 
     /// Whether all of these devices can be left out.
@@ -576,8 +578,8 @@ mod tests {
         Box::new([of; SMP_DATA_SIZE])
     }
 
-    fn ailment(fails: FailingAs, unkept: Option<UnkeptTable>) -> Ailment {
-        Ailment { unkept, ..Ailment::of(Guid(1), "switch-1".to_string(), TABLES, Method::Set, fails) }
+    fn fault(fails: FailingAs, unkept: Option<UnkeptTable>) -> DeviceFault {
+        DeviceFault { unkept, ..DeviceFault::of(Guid(1), "switch-1".to_string(), TABLES, Method::Set, fails) }
     }
 
     /// A switch that holds table 1 and was asked to hold table 2.
@@ -589,18 +591,18 @@ mod tests {
     fn what_undoes_a_write_proves_nothing_and_any_other_table_does() {
         for (modifier, written, is_well) in [(0, 1, false), (1, 3, false), (0, 2, true), (0, 3, true)] {
             let mut health = Health::default();
-            health.fails(ailment(FailingAs::HoldsOther, kept()));
+            health.fails(fault(FailingAs::HoldsOther, kept()));
             health.works(Guid(1), TABLES, Method::Set, Some(&(modifier, table(written))));
-            assert_eq!(health.ailing.is_empty(), is_well, "table {written} at {modifier}");
+            assert_eq!(health.faults.is_empty(), is_well, "table {written} at {modifier}");
         }
     }
 
     #[test]
     fn silence_does_not_make_a_table_kept() {
         let mut health = Health::default();
-        health.fails(ailment(FailingAs::HoldsOther, kept()));
-        health.fails(ailment(FailingAs::Silent, None));
+        health.fails(fault(FailingAs::HoldsOther, kept()));
+        health.fails(fault(FailingAs::Silent, None));
         health.works(Guid(1), TABLES, Method::Set, Some(&(0, table(1))));
-        assert_eq!(health.ailing.len(), 1);
+        assert_eq!(health.faults.len(), 1);
     }
 }

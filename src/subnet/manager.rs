@@ -137,7 +137,7 @@ pub struct Manager<T> {
     /// The last answers that showed that MADs are being lost, and until when that counts.
     loss: (Answered, u64),
     /// How long requests are taken during work that takes long, in nanoseconds; none where nothing takes time.
-    pub(super) breath_ns: Option<u64>,
+    pub(super) serving_ns: Option<u64>,
 }
 
 /// What sweeps and glances found.
@@ -233,7 +233,7 @@ impl<T: Transport> Manager<T> {
             served_ns: None,
             unanswered: BTreeSet::new(),
             loss: (Answered::default(), 0),
-            breath_ns: None,
+            serving_ns: None,
         }
     }
 
@@ -366,7 +366,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Waits until no copy of a `Set` can be in flight (P1.3). Returns the nanoseconds that this took.
-    pub(super) async fn quieten(&mut self) -> Result<u64, SubnetError> {
+    pub(super) async fn await_quiet(&mut self) -> Result<u64, SubnetError> {
         let begin_ns = self.transport.now_ns();
         self.wait_until(self.quiet_at_ns).await?;
         Ok(self.transport.now_ns() - begin_ns)
@@ -403,12 +403,12 @@ impl<T: Transport> Manager<T> {
 
     /// The next MAD that comes until then. If control returns much later than that, the process stood still. Long waits
     /// are made in slices: within one of 20 s a stop of 20 s would not show. So does a long pause between two waits,
-    /// unless this manager computes between them: with breaths it does not do so for long.
+    /// unless this manager computes between them: and one that serves what waits does not do so for long.
     pub(super) async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
         loop {
             let now_ns = self.transport.now_ns();
             let away_ns = self.served_ns.map_or(0, |served_ns| now_ns.saturating_sub(served_ns));
-            if self.breath_ns.is_some() {
+            if self.serving_ns.is_some() {
                 self.stood_still_for(away_ns);
             }
             let slice_ns = until_ns.min(now_ns.saturating_add(WAIT_SLICE_NS));
@@ -735,21 +735,21 @@ impl<T: Transport> Manager<T> {
             return Ok(None);
         }
         // While a copy of a `Set` is under way, it may clear a bit that a later change sets. Judged when the last port
-        // is read: breaths take time.
+        // is read: what waits is served meanwhile.
         let settled = self.transport.now_ns() >= self.quiet_at_ns;
-        self.breathe().await?;
+        self.serve_waiting().await?;
         self.port_infos.extend(sweep.port_infos().map(|(port, info)| (port, info.clone())));
         for (guid, info, switch) in sweep.node_infos() {
             self.node_infos.insert(guid, (info.clone(), switch.cloned()));
         }
         self.swept_over(&sweep);
         self.swept_for_missing(&sweep);
-        self.breathe().await?;
+        self.serve_waiting().await?;
         let discovered = sweep.finish()?;
-        self.breathe().await?;
+        self.serve_waiting().await?;
         // Freeing the answers of fifty thousand ports takes time, too.
         drop(sweep);
-        self.breathe().await?;
+        self.serve_waiting().await?;
         self.found = if settled { Freshness::New } else { Freshness::Stale };
         Ok(Some(discovered))
     }

@@ -37,7 +37,7 @@ pub use counts::SmpCounts;
 pub use devices::{DeviceProfile, DeviceSettings};
 pub use error::SubnetError;
 pub use fence::{Fence, FenceStage};
-pub use health::{Ailment, FailingAs};
+pub use health::{DeviceFault, FailingAs};
 pub use manager::{AWAY_NS, Manager, SourceControl, SweptTopology};
 pub use missing::MissingDevice;
 pub use responder::Respond;

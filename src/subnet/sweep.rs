@@ -29,7 +29,7 @@ pub struct Discovered {
     /// Ports that let data through, and behind which no device has answered: it may still be alive, and send.
     pub silent: Vec<PortId>,
     /// Ports of switches that let data through to a device that is left out
-    /// ([`Manager::leave_out_ailing`](super::Manager::leave_out_ailing)).
+    /// ([`Manager::leave_out_faulty`](super::Manager::leave_out_faulty)).
     pub to_left_out: Vec<PortId>,
     /// What was omitted, and why.
     pub notices: Vec<String>,

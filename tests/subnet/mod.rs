@@ -99,14 +99,14 @@ fn holds(fake: &Fake, writes: &[Write]) -> Result<(), String> {
     Ok(())
 }
 
-/// A process that is stopped between two waits, as while it computes. A manager that takes no breaths may compute for
-/// that long itself.
+/// A process that is stopped between two waits, as while it computes. A manager that serves nobody meanwhile may
+/// compute for that long itself.
 #[test]
 fn a_stop_between_two_waits_is_noticed() {
-    for (breathes, seconds, is_noticed) in [(true, 9, true), (true, 7, false), (false, 9, false)] {
+    for (serves, seconds, is_noticed) in [(true, 9, true), (true, 7, false), (false, 9, false)] {
         let (mut manager, _) = manager(1, 4, calm(), Faults::default());
-        if breathes {
-            manager.breathe_for(10 * MS);
+        if serves {
+            manager.serve_waiting_for(10 * MS);
         }
         let wait = |manager: &mut Manager<Fake>| {
             let until_ns = manager.now_ns() + MS;
@@ -115,7 +115,7 @@ fn a_stop_between_two_waits_is_noticed() {
         wait(&mut manager);
         manager.transport_mut().stop_for(seconds * 1_000 * MS);
         wait(&mut manager);
-        assert_eq!(manager.stood_still(), is_noticed, "breathes: {breathes}, {seconds} s");
+        assert_eq!(manager.stood_still(), is_noticed, "serves: {serves}, {seconds} s");
     }
 }
 

@@ -65,12 +65,12 @@ fn a_device_that_fails_in_the_second_part_holds_up_nobody_else() {
         writes.into_iter().partition(|write| write.node(&fabric) == Some(failing));
     assert_eq!(holds(manager.transport(), &others), Ok(()));
     assert!(last_block(&manager, failing) < THIRD, "of {} writes", own.len());
-    let ailing: Vec<_> = manager.ailments().map(|(ailment, _)| (ailment.device, ailment.attribute)).collect();
-    assert_eq!(ailing, [(fabric.node(failing).guid, AttributeId::SlToVlMappingTable)]);
+    let faults: Vec<_> = manager.faults().map(|(fault, _)| (fault.device, fault.attribute)).collect();
+    assert_eq!(faults, [(fabric.node(failing).guid, AttributeId::SlToVlMappingTable)]);
     // The same wave again: whoever has taken a table works, and who has not still fails.
     manager.transport_mut().devices[failing.index()].stubborn = false;
     now(manager.apply(&fabric, &wave(&fabric, failing), WriteOrder::Any)).expect("all take what they are given");
-    assert_eq!(manager.ailments().count(), 0);
+    assert_eq!(manager.faults().count(), 0);
 }
 
 #[test]

@@ -31,10 +31,11 @@ pub fn what_if_page(report: &WhatIfReport, origin: &Origin) -> String {
             @if unproved > 0 { (refusals(&report.losses)) }
             (moves(&report.losses))
             @if !report.notes.is_empty() { section { (parts::notes(&report.notes)) } }
-            (parts::again(origin, vec![
-                ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
-                ("devices", report.devices.profile.name().to_string()),
-            ]))
+            (parts::again(origin, [
+                Some(("fabric", size_of(size.switches, (size.cas, "CA"), size.links))),
+                Some(("devices", report.devices.profile.name().to_string())),
+                report.replay.clone().map(|replay| ("packet by packet", replay)),
+            ].into_iter().flatten().collect()))
         },
     };
     page.render(origin.version)

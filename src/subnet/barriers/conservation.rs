@@ -93,7 +93,7 @@ impl<T: Transport> Manager<T> {
             self.counters(&ports, retiring, counter, Method::Set).await?;
         }
         // A late copy of a `Set` would take away what has been counted since.
-        self.quieten().await?;
+        self.await_quiet().await?;
         let mut zeroed = ports.clone();
         for counter in COUNTERS {
             let held = self.counters(&ports, retiring, counter, Method::Get).await?;

@@ -76,7 +76,7 @@ impl<T: Transport> Manager<T> {
             self.fence_stands_at(port, Some(SlToVl(table.0)));
         }
         // A late copy must not close the half again once it has been opened.
-        self.quieten().await?;
+        self.await_quiet().await?;
         let open: Vec<PortId> = judge.waiting().collect();
         match judge.verdict() {
             Verdict::Proof(moved) => Ok(moved),

@@ -53,7 +53,7 @@ impl<T: Transport> Manager<T> {
         }
         self.put(asks).await?;
         // A late copy must not land in the next change.
-        self.quieten().await?;
+        self.await_quiet().await?;
         Ok(())
     }
 

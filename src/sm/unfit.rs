@@ -4,15 +4,19 @@ use crate::change::within_reach;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lid;
 use crate::lid::LidError;
-use crate::subnet::Ailment;
+use crate::subnet::DeviceFault;
 use crate::wire::AttributeId;
 use std::collections::BTreeSet;
 
-/// What is left of a sweep without what does not fit the known fabric, and these misfits: ports of newcomers with fewer
+/// What is left of a sweep without what does not fit the known fabric, and those that do not: ports of newcomers with fewer
 /// data VLs than are in use (G.7), ports that a known device did not have, and devices of another kind than the one
 /// that is known by their GUID.
-pub(super) fn fitting(known: &Fabric, (found, sm): (&Fabric, PortId), lanes_in_use: usize) -> (Fabric, Vec<Ailment>) {
-    let mut misfits: Vec<Ailment> = Vec::new();
+pub(super) fn fitting(
+    known: &Fabric,
+    (found, sm): (&Fabric, PortId),
+    lanes_in_use: usize,
+) -> (Fabric, Vec<DeviceFault>) {
+    let mut faults: Vec<DeviceFault> = Vec::new();
     let mut unfit = Vec::new();
     for (id, port) in found.ports().filter(|(_, port)| port.peer.is_some()) {
         let (kind, owner) = (found.node(port.node).kind, known.by_guid(found.node(port.node).guid));
@@ -30,13 +34,13 @@ pub(super) fn fitting(known: &Fabric, (found, sm): (&Fabric, PortId), lanes_in_u
             _ => continue,
         };
         unfit.push(id);
-        if misfits.iter().all(|misfit| misfit.device != found.node(port.node).guid) {
-            misfits.push(Ailment::misfit(found, port.node, attribute, why));
+        if faults.iter().all(|fault| fault.device != found.node(port.node).guid) {
+            faults.push(DeviceFault::unfit(found, port.node, attribute, why));
         }
     }
     match unfit.is_empty() {
-        true => (found.clone(), misfits),
-        false => (within_reach(&found.without_links(&unfit), sm), misfits),
+        true => (found.clone(), faults),
+        false => (within_reach(&found.without_links(&unfit), sm), faults),
     }
 }
 
@@ -48,7 +52,7 @@ pub(super) fn without_room(
     whole: &Fabric,
     error: &LidError,
     (found, sm): (&Fabric, PortId),
-) -> Option<(Fabric, Vec<Ailment>)> {
+) -> Option<(Fabric, Vec<DeviceFault>)> {
     let is_new = |node: NodeId| node.index() >= known.node_count();
     let nodes = || whole.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);
     let (unfit, (attribute, why)): (BTreeSet<NodeId>, _) = match error {
@@ -71,8 +75,8 @@ pub(super) fn without_room(
     if out.is_empty() {
         return None;
     }
-    let misfits = out.iter().map(|&node| Ailment::misfit(found, node, attribute, why.clone())).collect();
-    Some((within_reach(&found.without_nodes(&out), sm), misfits))
+    let faults = out.iter().map(|&node| DeviceFault::unfit(found, node, attribute, why.clone())).collect();
+    Some((within_reach(&found.without_nodes(&out), sm), faults))
 }
 
 /// Why a switch cannot take part where LIDs go up to `top`.
@@ -107,8 +111,8 @@ mod tests {
         builder.build().expect("a fabric")
     }
 
-    fn in_words(misfit: &Ailment) -> String {
-        degraded::of(misfit, false).in_words()
+    fn in_words(fault: &DeviceFault) -> String {
+        degraded::of(fault, false).in_words()
     }
 
     fn sm(fabric: &Fabric) -> PortId {
@@ -123,10 +127,10 @@ mod tests {
     fn who_does_not_fit_keeps_no_other_newcomer_out() {
         let known = star(3, &[(0x10, 4)]);
         let found = star(4, &[(0x10, 4), (0x20, 1), (0x30, 4), (0x40, 4)]);
-        let (rest, misfits) = fitting(&known, (&found, sm(&found)), 4);
+        let (rest, faults) = fitting(&known, (&found, sm(&found)), 4);
         assert_eq!(present(&rest), [1, 0x10, 0x30]);
         union(&known, &rest).expect("it fits");
-        let shown: Vec<String> = misfits.iter().map(in_words).collect();
+        let shown: Vec<String> = faults.iter().map(in_words).collect();
         assert_eq!(
             shown,
             [
@@ -196,7 +200,7 @@ mod tests {
         let (whole, error) = refused(&known, &found, "0x20 40 41\n");
         let (rest, out) = without_room(&known, &whole, &error, (&found, sm(&found))).expect("a newcomer");
         assert_eq!(present(&rest), [1, 0x10, 0x30, 0x50, 0x60]);
-        assert_eq!(out.iter().map(|misfit| misfit.device).collect::<Vec<_>>(), [Guid(0x20)]);
+        assert_eq!(out.iter().map(|fault| fault.device).collect::<Vec<_>>(), [Guid(0x20)]);
         // Known devices do not give way.
         let (whole, error) = refused(&known, &known, "0x60 40 41\n");
         assert_eq!(without_room(&known, &whole, &error, (&known, sm(&known))), None);
@@ -218,7 +222,7 @@ mod tests {
         assert!(matches!(recognised.stranger, Some(AlignError::Redefined { guid: Guid(0x20), .. })));
         let (rest, out) = fitting(&known, (&found, sm(&found)), 4);
         assert_eq!(present(&rest), [1, 0x10, 0x30]);
-        assert_eq!(out.iter().map(|misfit| misfit.device).collect::<Vec<_>>(), [Guid(0x20)]);
+        assert_eq!(out.iter().map(|fault| fault.device).collect::<Vec<_>>(), [Guid(0x20)]);
         union(&known, &rest).expect("it fits");
     }
 }

@@ -72,6 +72,7 @@ fn events(prepared: &Prepared) -> Vec<LifecycleEvent> {
     let cutting_off = || Prepared { stranded: vec![PortId(0)], ..prepared.clone() };
     let mut events = vec![
         LifecycleEvent::Looked,
+        LifecycleEvent::RecoveryBegun,
         LifecycleEvent::BroughtUp(RetiredHalf::Current),
         LifecycleEvent::BroughtUp(RetiredHalf::Stale { reopen: true, since_ns: None }),
         LifecycleEvent::Glanced(Some(goal.clone())),
@@ -665,6 +666,14 @@ fn whoever_stops_beside_what_is_not_ended_says_so() {
     assert_eq!(stop(LifecycleState::BackingOff { until_ns: 9, attempt }), ["report-unfinished"]);
     let idle = LifecycleState::Idle(Unfinished { retry_ns: None, failures: 0, retired: RetiredHalf::Current });
     assert_eq!(stop(idle), Vec::<&str>::new());
+    // What a bring-up has begun is remembered through failures, and not beyond its end.
+    let failed = || LifecycleEvent::Failed("no answer".to_string());
+    let leaves = |state: LifecycleState| state.attempt().is_some_and(BringUpAttempt::leaves_behind);
+    let (begun, _) = stepped(LifecycleState::BringingUp(attempt), LifecycleEvent::RecoveryBegun, 1, Mandate::Full);
+    let (backing_off, _) = stepped(begun, failed(), 2, Mandate::Full);
+    assert!(leaves(begun) && leaves(backing_off) && !leaves(LifecycleState::BringingUp(attempt)));
+    let (up, _) = stepped(begun, LifecycleEvent::BroughtUp(RetiredHalf::Current), 3, Mandate::Full);
+    assert!(!leaves(up) && up.name() == "idle", "{up:?}");
 }
 
 /// Another manager that was asked to take over, and says nothing, must not leave a loss to nobody. It may have written.

@@ -232,7 +232,7 @@ async fn take_over<T: Transport>(
             // moment (E.6).
             tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
             // A manager that stops here leaves tables of two routings.
-            context.mailbox.borrow_mut().view.is_unended = true;
+            context.begin_recovery(manager.now_ns());
             let up = brought_up(fabric, sm, routing, SubnetArrival::Rewritten { why });
             write(manager, config, &up.running, Some(installed.tables), false).await?;
             return Ok(Some(up));

@@ -79,6 +79,12 @@ impl Context {
         unreached.map_or(Ok(()), Err)
     }
 
+    /// The bring-up under way begins what must not be left half done.
+    pub(super) fn begin_recovery(&self, now_ns: u64) {
+        let commands = self.step(LifecycleEvent::RecoveryBegun, now_ns);
+        assert!(commands.is_empty(), "the bring-up goes on");
+    }
+
     pub(super) fn post(&self, now_ns: u64, happening: Happening) {
         self.mailbox.borrow_mut().post(now_ns, happening);
     }

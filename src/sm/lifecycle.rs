@@ -104,6 +104,8 @@ pub enum LifecycleState {
 pub struct BringUpAttempt {
     /// Whether this manager has left a change or a stale half behind, which the bring-up is to end.
     pub is_owed: bool,
+    /// Whether it has begun, and not ended, what must not be left half done: [`LifecycleEvent::RecoveryBegun`].
+    pub has_begun: bool,
     /// How often in a row it has failed.
     pub failed: u8,
 }
@@ -206,6 +208,9 @@ pub struct Goal {
 pub enum LifecycleEvent {
     /// The sweep ended, and the election knows the other managers.
     Looked,
+    /// The bring-up begins to write what must not be left half done: a recovery, a rewrite in place, a change that it
+    /// goes on with, or other tables of lanes under traffic.
+    RecoveryBegun,
     /// The subnet runs under this manager; with the state of the retired half.
     BroughtUp(RetiredHalf),
     /// The glance ended; with the target of a change around what is gone, unless only a survey can determine what
@@ -303,9 +308,21 @@ pub enum LifecycleCommand {
     OpenEnds,
     /// Say what is left unended, if anything is.
     ReportUnfinished {
-        /// Whether a change, its retired half or a recovery is. Otherwise what the bring-up has come to decides.
+        /// Whether a change, its retired half or a recovery is. Otherwise closed end ports decide.
         is_owed: bool,
     },
+}
+
+impl BringUpAttempt {
+    /// One that is to end what this manager has left behind.
+    fn owed() -> BringUpAttempt {
+        BringUpAttempt { is_owed: true, ..BringUpAttempt::default() }
+    }
+
+    /// Whether a manager that ends now leaves something half done.
+    pub fn leaves_behind(self) -> bool {
+        self.is_owed || self.has_begun
+    }
 }
 
 impl LifecycleState {
@@ -393,6 +410,7 @@ impl LifecycleEvent {
     pub fn name(&self) -> &'static str {
         match self {
             LifecycleEvent::Looked => "looked",
+            LifecycleEvent::RecoveryBegun => "recovery-begun",
             LifecycleEvent::BroughtUp(_) => "brought-up",
             LifecycleEvent::Glanced(_) => "glanced",
             LifecycleEvent::Surveyed => "surveyed",
@@ -491,6 +509,9 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         // Bringing up begins no change: any mandate to write permits it.
         (S::Looking(attempt), E::Looked) if at.mandate >= Mandate::Finish => (S::BringingUp(attempt), vec![C::BringUp]),
         (S::Looking(_), E::Looked) => (S::Standby, Vec::new()),
+        (S::BringingUp(attempt), E::RecoveryBegun) => {
+            (S::BringingUp(BringUpAttempt { has_begun: true, ..attempt }), Vec::new())
+        }
         (S::BringingUp(_), E::BroughtUp(retired)) => up(retired, at),
         (S::Looking(attempt), E::Unreached) => {
             (S::BackingOff { until_ns: at.now_ns.saturating_add(REACH_NS), attempt }, Vec::new())
@@ -504,7 +525,8 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Standby, E::SweepRequested) => begin(),
         (S::BackingOff { attempt, .. }, E::Due | E::Noticed | E::SweepRequested | E::MastershipLost) => look(attempt),
         (S::Idle(_) | S::Halted { .. }, E::MastershipLost) => {
-            (S::Looking(BringUpAttempt { is_owed: state.holds_on(), failed: 0 }), vec![C::StepDown, C::Look])
+            let attempt = BringUpAttempt { is_owed: state.holds_on(), ..BringUpAttempt::default() };
+            (S::Looking(attempt), vec![C::StepDown, C::Look])
         }
 
         // What is gone is routed around before the rest of the subnet is asked anything.
@@ -519,7 +541,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Surveying(reaction), E::Glanced(Some(_))) if at.mandate == Mandate::Guard => {
             let not_done = answer(reaction, OrderAnswer::NotDone(BESIDE_ANOTHER.to_string()));
             let commands = not_done.into_iter().chain([C::StepDown, C::Look]).collect();
-            (S::Looking(BringUpAttempt { is_owed: true, failed: 0 }), commands)
+            (S::Looking(BringUpAttempt::owed()), commands)
         }
         (S::Surveying(reaction), E::Glanced(_)) => survey(reaction),
         (S::Idle(idle), E::Noticed) => react(idle.anew(), None),
@@ -609,7 +631,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
             refuse(state, order, "a change stands still: see `reconfig status`; it will be tried again")
         }
         (S::BackingOff { attempt, .. }, E::StopOrdered) => {
-            (S::Stopped, vec![C::ReportUnfinished { is_owed: attempt.is_owed }])
+            (S::Stopped, vec![C::ReportUnfinished { is_owed: attempt.leaves_behind() }])
         }
         (S::Idle(_) | S::Halted { .. }, E::StopOrdered) if state.holds_on() => {
             (S::Stopped, vec![C::ReportUnfinished { is_owed: true }])
@@ -677,7 +699,7 @@ fn abandon(why: String, answer: Option<LifecycleCommand>) -> Next {
     let mut commands = vec![LifecycleCommand::Report(why)];
     commands.extend(answer);
     commands.extend([LifecycleCommand::Abandon, LifecycleCommand::Look]);
-    (LifecycleState::Looking(BringUpAttempt { is_owed: true, failed: 0 }), commands)
+    (LifecycleState::Looking(BringUpAttempt::owed()), commands)
 }
 
 fn survey(reaction: Reaction) -> Next {

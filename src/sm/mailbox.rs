@@ -9,7 +9,7 @@ use super::bring_up::SubnetArrival;
 use super::degraded::Degraded;
 use super::element::SubnetElement;
 use super::error::SmError;
-use super::lifecycle::{self, LifecycleState};
+use super::lifecycle::{self, BringUpAttempt, LifecycleState};
 use crate::driver::{AbortHandle, ChangeRecord, ForeseenCount, Running, Trail};
 use crate::plan::Scheme;
 use crate::subnet::{SmpCounts, SubnetEvent};
@@ -132,7 +132,8 @@ pub enum Happening {
     },
 }
 
-/// The state of the subnet at any time, published by the manager, which does not read it.
+/// The state of the subnet at any time, published by the manager, which reads it only to end or to call a change
+/// off.
 #[derive(Clone, Debug, Default)]
 pub struct SubnetView {
     /// The subnet as the driver knows it; none before it is up.
@@ -149,9 +150,6 @@ pub struct SubnetView {
     pub foreseen: Option<ForeseenCount>,
     /// What devices fail at, and what follows.
     pub degraded: Vec<Degraded>,
-    /// Whether a bring-up has begun a recovery, a rewrite in place, a change that it goes on with, or to replace tables
-    /// of lanes under traffic, and not ended it.
-    pub is_unended: bool,
     /// End ports that are known to discard service levels of data.
     pub closed_ends: usize,
     /// What stands in for what the user settled, and why, if anything does.
@@ -253,20 +251,21 @@ impl Mailbox {
     /// Whether a change, its retired half or a recovery is being ended just now. All else a stop may break off: what
     /// only reads, what nothing passes through yet, and what is at rest until it is tried again.
     pub fn ends_what_it_owes(&self) -> bool {
-        (self.lifecycle.holds_on() || self.view.is_unended) && !self.lifecycle.is_at_rest()
+        let has_begun = self.lifecycle.attempt().is_some_and(|attempt| attempt.has_begun);
+        (self.lifecycle.holds_on() || has_begun) && !self.lifecycle.is_at_rest()
     }
 
     /// What a manager that ends at once leaves behind: a change or a recovery that has not ended, or end ports that are
     /// closed while the subnet is not up.
     pub fn left_behind(&self) -> Option<SmError> {
-        let attempt = self.lifecycle.attempt().map(|attempt| attempt.is_owed);
+        let attempt = self.lifecycle.attempt().map(BringUpAttempt::leaves_behind);
         self.left_behind_owing(attempt.or(self.lifecycle.holds_on().then_some(true))?)
     }
 
     /// The same of a manager that holds the subnet and has a change, its retired half or a recovery to end, or has not.
     pub(super) fn left_behind_owing(&self, is_owed: bool) -> Option<SmError> {
-        let SubnetView { is_unended, closed_ends, .. } = self.view;
-        (is_owed || is_unended || closed_ends > 0).then_some(SmError::LeftBehind { ends: closed_ends })
+        let closed_ends = self.view.closed_ends;
+        (is_owed || closed_ends > 0).then_some(SmError::LeftBehind { ends: closed_ends })
     }
 
     pub(crate) fn next_order(&mut self) -> Option<(OrderId, ManagerOrder)> {

@@ -262,7 +262,6 @@ impl<T: Transport> Service<T> {
                     // What another manager has closed since, or opened, is not known.
                     manager.ends_are_closed(&[]);
                     self.attempt = Attempt::default();
-                    context.mailbox.borrow_mut().view.is_unended = false;
                 }
                 context.mailbox.borrow_mut().view.closed_ends = manager.closed_ends();
                 watch(manager, &mut self.peers, context, state.due_ns(), &mut self.refusals.noticed_ns).await
@@ -388,9 +387,11 @@ async fn bring_up<T: Transport>(
             if let SubnetArrival::Recovered { way, .. } = &arrival {
                 context.post(upkeep.now_ns(), Happening::Begun { why: way.in_words().to_string() });
             }
-            context.mailbox.borrow_mut().view.is_unended |= pending.is_some();
             let finished = match pending {
-                Some(pending) => upkeep.finish(context, pending).await,
+                Some(pending) => {
+                    context.begin_recovery(upkeep.now_ns());
+                    upkeep.finish(context, pending).await
+                }
                 None => Ok(RetiredHalf::Current),
             };
             let retired = match finished {
@@ -413,7 +414,6 @@ async fn bring_up<T: Transport>(
                 }
             };
             *attempt = Attempt::default();
-            context.mailbox.borrow_mut().view.is_unended = false;
             if let Some(why) = without_double {
                 tracing::warn!(
                     "{why}: what entries alone cannot change with a proof is not changed, since `double` cannot"

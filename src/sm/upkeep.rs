@@ -118,11 +118,11 @@ impl<T: Transport> Upkeep<T> {
         // It is up under another manager, or under none: no client may be shown the old state.
         context.post(self.now_ns(), Happening::Down);
         let view = &mut context.mailbox.borrow_mut().view;
-        let SubnetView { closed_ends, is_unended, .. } = *view;
+        let closed_ends = view.closed_ends;
         let smps = std::mem::take(&mut view.smps);
         let (aside, unreached) = (self.aside.described(&self.driver.running().known), view.unreached.take());
         let journal_gap = view.journal_gap.take();
-        *view = SubnetView { smps, closed_ends, is_unended, aside, unreached, journal_gap, ..SubnetView::default() };
+        *view = SubnetView { smps, closed_ends, aside, unreached, journal_gap, ..SubnetView::default() };
         let mut manager = self.driver.into_subnet().into_manager();
         // Whatever brings the subnet up anew gives all their chance.
         manager.set_unfit(Vec::new());

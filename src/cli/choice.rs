@@ -5,10 +5,10 @@ use super::outcome::Failure;
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, ValueEnum};
-use reconfig::change::{self, AbsentRows, BringUpError, ChangeError, absent_rows};
+use reconfig::change::{self, AbsentRows, BringUp, BringUpError, ChangeError, absent_rows};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Lmc, Sl};
-use reconfig::plan::{Arming, LanePartition, Observer, Scheme, SmpRate, TurnedBack, UnknownName};
+use reconfig::plan::{Arming, LanePartition, MovedBy, Observer, Policy, Scheme, SmpRate, TurnedBack, UnknownName};
 use reconfig::routers::{LevelsRule, PartEnforce};
 use reconfig::routing::{ENGINES, Engine, FirstOf, Imported, Parameters};
 use reconfig::scenario::Engines;
@@ -245,6 +245,41 @@ impl DeviceArguments {
         }
         Ok(())
     }
+}
+
+/// What plans are made by, on devices with these settings.
+pub(super) fn policy(
+    settings: DeviceSettings,
+    partition: PartitionArguments,
+    reserved: ReservedArguments,
+    turn_back: TurnBackArguments,
+) -> Policy {
+    Policy {
+        arming: settings.arming,
+        observer: settings.observer,
+        sources: MovedBy::of_settle(settings.sources.settle_ns()),
+        partition: partition.chosen(),
+        turned_back: turn_back.chosen(),
+        reserved_sl: reserved.chosen(),
+    }
+}
+
+/// How the fabric before is brought up: the LMC and the data VLs as given, else the least that a change by two halves
+/// needs, and the simulator's.
+///
+/// # Errors
+/// A number that InfiniBand does not have.
+pub(super) fn bring_up(
+    lmc_given: Option<u8>,
+    vls_given: Option<u8>,
+    reserved: ReservedArguments,
+) -> Result<BringUp, Failure> {
+    Ok(BringUp {
+        data_vls: data_vls(vls_given.unwrap_or(SimConfig::default().data_vls))?,
+        optimised_sl_to_vl: None,
+        lmc: lmc(lmc_given.unwrap_or(1))?,
+        reserved_sl: reserved.chosen(),
+    })
 }
 
 /// Parses a number of seconds.

@@ -19,10 +19,9 @@ use anyhow::anyhow;
 use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
 use reconfig::fabric::difference::{Recabling, UnionError, union, union_recabled};
 use reconfig::fabric::{Fabric, PortId};
-use reconfig::plan::{MovedBy, Plan, Policy};
+use reconfig::plan::Plan;
 use reconfig::routing::{ENGINES, Imported};
 use reconfig::scenario::{DeviceReport, Element, Moves};
-use reconfig::sim::SimConfig;
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use reconfig::verify::{self, Binding};
 use std::path::PathBuf;
@@ -236,16 +235,15 @@ impl Arguments {
         }
         let devices = self.devices();
         self.devices.check(devices)?;
+        let settings = self.devices.settings(devices);
         let waiting = Waiting::at("routing, planning and proving the change");
         let captures = Captures {
             before: &before,
             after: &after,
             departure: self.departure(),
             bring_up: BringUp {
-                data_vls: choice::data_vls(self.vls.unwrap_or(SimConfig::default().data_vls))?,
                 optimised_sl_to_vl: self.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
-                lmc: choice::lmc(self.lmc.unwrap_or(1))?,
-                reserved_sl: self.reserved.chosen(),
+                ..choice::bring_up(self.lmc, self.vls, self.reserved)?
             },
             vls_fixed: self.vls.is_some(),
             lmc_fixed: self.lmc.is_some(),
@@ -254,15 +252,8 @@ impl Arguments {
             engine_after: &*engines.after,
             scheme: self.scheme.scheme(),
             auto: self.scheme.is_auto(),
-            settle_ns: self.devices.sources(devices).settle_ns(),
-            policy: Policy {
-                arming: self.devices.arming(devices),
-                observer: self.devices.observer(devices),
-                sources: MovedBy::of_settle(self.devices.sources(devices).settle_ns()),
-                partition: self.partition.chosen(),
-                turned_back: self.turn_back.chosen(),
-                reserved_sl: self.reserved.chosen(),
-            },
+            settle_ns: settings.sources.settle_ns(),
+            policy: choice::policy(settings, self.partition, self.reserved, self.turn_back),
         };
         let drawn = change::draw(&captures).and_then(|drawn| {
             let next = |first: &Drawn| change::draw_next(&captures, first, &plugged);

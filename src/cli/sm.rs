@@ -429,12 +429,8 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
     let devices = arguments.device_settings();
     Ok(Config {
         policy: Policy {
-            observer: devices.observer,
-            arming: devices.arming,
-            partition: arguments.partition.chosen(),
-            turned_back: arguments.turn_back.chosen(),
-            reserved_sl: arguments.reserved.chosen(),
-            ..Policy::default()
+            sources: Policy::default().sources,
+            ..choice::policy(devices, arguments.partition, arguments.reserved, arguments.turn_back)
         },
         auto: arguments.scheme == "auto",
         foresee: arguments.foresee.map(|mib| usize::try_from(u64::from(mib) << 20).unwrap_or(usize::MAX)),

@@ -13,11 +13,10 @@ use super::progress::{Counted, Waiting};
 use super::{Common, FabricReading};
 use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
-use reconfig::change::{self, AfterLoss, BringUp, Captures, CapturesError, Departure, Loss, Pace, WhatIf};
+use reconfig::change::{self, AfterLoss, Captures, CapturesError, Departure, Loss, Pace, WhatIf};
 use reconfig::fabric::{Fabric, NodeRole, PortId};
-use reconfig::plan::{MovedBy, Policy, Scheme};
+use reconfig::plan::Scheme;
 use reconfig::scenario::{DeviceReport, FabricSize};
-use reconfig::sim::SimConfig;
 use reconfig::subnet::DeviceProfile;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -138,12 +137,7 @@ impl Arguments {
             before: fabric,
             after: fabric,
             departure: Departure::Sudden,
-            bring_up: BringUp {
-                data_vls: choice::data_vls(self.vls.unwrap_or(SimConfig::default().data_vls))?,
-                optimised_sl_to_vl: None,
-                lmc: choice::lmc(self.lmc.unwrap_or(1))?,
-                reserved_sl: self.reserved.chosen(),
-            },
+            bring_up: choice::bring_up(self.lmc, self.vls, self.reserved)?,
             vls_fixed: self.vls.is_some(),
             lmc_fixed: self.lmc.is_some(),
             sm,
@@ -152,14 +146,7 @@ impl Arguments {
             scheme: Scheme::Double,
             auto: true,
             settle_ns: pace.settle_ns,
-            policy: Policy {
-                arming: settings.arming,
-                observer: settings.observer,
-                sources: MovedBy::of_settle(pace.settle_ns),
-                partition: self.partition.chosen(),
-                turned_back: self.turn_back.chosen(),
-                reserved_sl: self.reserved.chosen(),
-            },
+            policy: choice::policy(settings, self.partition, self.reserved, self.turn_back),
         };
         let proving = Waiting::at("routing the fabric, and proving the routing");
         let doubted = |error: CapturesError| match &error {
@@ -176,15 +163,7 @@ impl Arguments {
             Some(most) => answered_worst(&whole, &losses, most),
         };
         let named = |(loss, (after, ns))| LossReport::of(fabric, names(fabric, loss), after, ns);
-        let most =
-            |fabric: &Fabric| fabric.end_ports().map(|port| fabric.port(port).lmc.get()).max().unwrap_or_default();
-        let (held, lmc) = (most(captured), most(fabric));
-        let renumbered =
-            (held < lmc && captured.end_ports().any(|port| captured.port(port).lid.is_some())).then(|| {
-                format!(
-                    "end ports have LMC {held} in the capture, and {lmc} here: --lmc {held} asks about them as they are"
-                )
-            });
+        let (lmc, renumbered) = (greatest_lmc(fabric), renumbered(captured, fabric));
         Ok(WhatIfReport {
             fabric: FabricSize::of(fabric),
             engine: whole.engine(),
@@ -203,6 +182,19 @@ impl Arguments {
             listed: (!self.all).then_some(LISTED),
         })
     }
+}
+
+fn greatest_lmc(fabric: &Fabric) -> u8 {
+    fabric.end_ports().map(|port| fabric.port(port).lmc.get()).max().unwrap_or_default()
+}
+
+/// A note, if ports that have LIDs in the capture have more of them here.
+fn renumbered(captured: &Fabric, fabric: &Fabric) -> Option<String> {
+    let (held, lmc) = (greatest_lmc(captured), greatest_lmc(fabric));
+    let is_more = held < lmc && captured.end_ports().any(|port| captured.port(port).lid.is_some());
+    is_more.then(|| {
+        format!("end ports have LMC {held} in the capture, and {lmc} here: --lmc {held} asks about them as they are")
+    })
 }
 
 /// What becomes of a subnet after a loss, and the nanoseconds that it took to find out.

@@ -356,74 +356,83 @@ async fn bring_up<T: Transport>(
     context.config.lmc = bring_up::lmc_to_keep(&found, settled.lmc, context.config.lmc_is_required);
     context.config.data_vls = settled.data_vls;
     context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
-    let up = loop {
-        let began_ns = manager.now_ns();
-        let error = match brought_up(&mut manager, &found, context).await {
-            Ok(up) => break Ok(up),
-            Err(error) if error.is_of_all() => break Err(error),
-            Err(error) => error,
-        };
-        // A device that fails does not keep the rest from coming up.
-        if manager.leave_out_faulty(began_ns, 1).is_empty() {
-            break Err(error);
-        }
-        tracing::warn!(%error, "the subnet is brought up without what fails");
-        match without_left_out(&mut manager).await {
-            Ok(rest) => *found = rest,
-            Err(error) => break Err(error.into()),
-        }
-    };
-    match up {
-        Ok(up) => {
-            let mut upkeep = Upkeep::new(*manager, &up, context);
-            let without_double = change::without_double(&up.running.alive);
-            let BroughtUp { arrival, routed_by, pending, .. } = up;
-            let is_standing = matches!(pending, Some(Pending::Standing(_)));
-            // A device that fails at an SL-to-VL table is left out, as it would be before hosts send; one that ran
-            // before is asked once more.
-            let least =
-                matches!(pending, Some(Pending::Lanes { .. })).then_some(1 + u32::from(arrival != SubnetArrival::Cold));
-            let began_ns = upkeep.now_ns();
-            if let SubnetArrival::Recovered { way, .. } = &arrival {
-                context.post(upkeep.now_ns(), Happening::Begun { why: way.in_words().to_string() });
-            }
-            let finished = match pending {
-                Some(pending) => {
-                    context.begin_recovery(upkeep.now_ns());
-                    upkeep.finish(context, pending).await
-                }
-                None => Ok(RetiredHalf::Current),
-            };
-            let retired = match finished {
-                Ok(retired) => retired,
-                // The next look reads anew what the subnet has come to.
-                Err(error) => {
-                    let now_ns = upkeep.now_ns();
-                    if is_standing && now_ns - *attempt.stands_since_ns.get_or_insert(now_ns) >= STANDS_NS {
-                        attempt.stands_since_ns = None;
-                        upkeep.abandon();
-                    }
-                    let mut manager = Box::new(upkeep.into_manager(context));
-                    let fails = |least| !error.is_of_all() && !manager.leave_out_faulty(began_ns, least).is_empty();
-                    if least.is_some_and(fails)
-                        && let Err(error) = without_left_out(&mut manager).await
-                    {
-                        return (Subnet::Down(manager, None), Err(error.into()));
-                    }
-                    return (Subnet::Down(manager, None), Err(error));
-                }
-            };
-            *attempt = Attempt::default();
-            if let Some(why) = without_double {
-                tracing::warn!(
-                    "{why}: what entries alone cannot change with a proof is not changed, since `double` cannot"
-                );
-            }
-            context.post(upkeep.now_ns(), Happening::Up { arrival, routed_by });
-            (Subnet::Up(Box::new(upkeep)), Ok(LifecycleEvent::BroughtUp(retired)))
-        }
+    match bring_up_what_answers(&mut manager, &mut found, context).await {
+        Ok(up) => end_bring_up(*manager, up, context, attempt).await,
         Err(error) => (Subnet::Down(manager, None), Err(error)),
     }
+}
+
+/// A device that fails does not keep the rest from coming up.
+async fn bring_up_what_answers<T: Transport>(
+    manager: &mut Manager<T>,
+    found: &mut Discovered,
+    context: &mut Context,
+) -> Result<BroughtUp, SmError> {
+    loop {
+        let began_ns = manager.now_ns();
+        let error = match brought_up(manager, found, context).await {
+            Ok(up) => return Ok(up),
+            Err(error) if error.is_of_all() => return Err(error),
+            Err(error) => error,
+        };
+        if manager.leave_out_faulty(began_ns, 1).is_empty() {
+            return Err(error);
+        }
+        tracing::warn!(%error, "the subnet is brought up without what fails");
+        *found = without_left_out(manager).await?;
+    }
+}
+
+/// Ends what a bring-up has begun, or what an earlier manager has left: then the subnet is up.
+async fn end_bring_up<T: Transport>(
+    manager: Manager<T>,
+    up: BroughtUp,
+    context: &mut Context,
+    attempt: &mut Attempt,
+) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
+    let mut upkeep = Upkeep::new(manager, &up, context);
+    let without_double = change::without_double(&up.running.alive);
+    let BroughtUp { arrival, routed_by, pending, .. } = up;
+    let is_standing = matches!(pending, Some(Pending::Standing(_)));
+    // A device that fails at an SL-to-VL table is left out, as it would be before hosts send; one that ran before is
+    // asked once more.
+    let least = matches!(pending, Some(Pending::Lanes { .. })).then_some(1 + u32::from(arrival != SubnetArrival::Cold));
+    let began_ns = upkeep.now_ns();
+    if let SubnetArrival::Recovered { way, .. } = &arrival {
+        context.post(upkeep.now_ns(), Happening::Begun { why: way.in_words().to_string() });
+    }
+    let finished = match pending {
+        Some(pending) => {
+            context.begin_recovery(upkeep.now_ns());
+            upkeep.finish(context, pending).await
+        }
+        None => Ok(RetiredHalf::Current),
+    };
+    let retired = match finished {
+        Ok(retired) => retired,
+        // The next look reads anew what the subnet has come to.
+        Err(error) => {
+            let now_ns = upkeep.now_ns();
+            if is_standing && now_ns - *attempt.stands_since_ns.get_or_insert(now_ns) >= STANDS_NS {
+                attempt.stands_since_ns = None;
+                upkeep.abandon();
+            }
+            let mut manager = Box::new(upkeep.into_manager(context));
+            let fails = |least| !error.is_of_all() && !manager.leave_out_faulty(began_ns, least).is_empty();
+            if least.is_some_and(fails)
+                && let Err(error) = without_left_out(&mut manager).await
+            {
+                return (Subnet::Down(manager, None), Err(error.into()));
+            }
+            return (Subnet::Down(manager, None), Err(error));
+        }
+    };
+    *attempt = Attempt::default();
+    if let Some(why) = without_double {
+        tracing::warn!("{why}: what entries alone cannot change with a proof is not changed, since `double` cannot");
+    }
+    context.post(upkeep.now_ns(), Happening::Up { arrival, routed_by });
+    (Subnet::Up(Box::new(upkeep)), Ok(LifecycleEvent::BroughtUp(retired)))
 }
 
 async fn brought_up<T: Transport>(

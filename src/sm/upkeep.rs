@@ -192,56 +192,8 @@ impl<T: Transport> Upkeep<T> {
         context: &mut Context,
     ) -> Result<LifecycleEvent, SmError> {
         loop {
-            // What is known may be true no longer, and nothing is written by it.
-            if self.driver.subnet().manager().stood_still() {
-                return Ok(LifecycleEvent::MastershipLost);
-            }
-            if let Some(event) = self.look_for_reach(context) {
+            if let Some(event) = self.due_before_waiting(peers, context).await? {
                 return Ok(event);
-            }
-            // Before anything that may write: another manager may have had the subnet.
-            let manager = &mut self.driver.subnet_mut().manager;
-            if let Some(event) = peers.attend(manager, &context.responder, &context.mailbox).await? {
-                return Ok(event);
-            }
-            if let Some(seen) = self.keep_pace() {
-                self.ask_others(peers, context, &[]).await?;
-                if seen == Seen::Quiet && self.may_mend(context) {
-                    self.watch_drift(peers, context).await?;
-                }
-            }
-            self.driver.foresee();
-            self.driver.ready();
-            if matches!(context.mailbox.borrow().lifecycle(), LifecycleState::Idle(_)) {
-                self.driver.tend_journal(|| self.aside.names());
-            }
-            self.show(context);
-            let precedes = context.mailbox.borrow().lifecycle().precedes_orders(self.now_ns());
-            if precedes {
-                return Ok(LifecycleEvent::Due);
-            }
-            if let Some(event) = self.next_order(context) {
-                return Ok(event);
-            }
-            if self.driver.subnet().manager().is_to_ask_again() && self.may_mend(context) {
-                let responder = context.responder.clone();
-                let may_write = move || responder.borrow().mandate() == Mandate::Full;
-                let is_back = self.driver.subnet_mut().manager.ask_again(may_write).await?;
-                self.show(context);
-                if is_back {
-                    // The survey that follows finds it, as something that comes.
-                    return Ok(LifecycleEvent::Noticed);
-                }
-            }
-            let trial_ns = self.driver.subnet().manager().next_trial_ns();
-            let is_due = trial_ns.is_some_and(|trial_ns| self.now_ns() >= trial_ns);
-            if std::mem::take(&mut self.newcomers) || is_due {
-                // The survey that follows finds it, as something that comes.
-                return Ok(LifecycleEvent::Noticed);
-            }
-            let is_idle = matches!(context.mailbox.borrow().lifecycle(), LifecycleState::Idle(_));
-            if is_idle && self.driver.subnet_mut().manager.own_port_went_down().await? {
-                return Ok(LifecycleEvent::Noticed);
             }
             // Each slice ends with a look at orders and the election, however quiet the subnet.
             let now_ns = self.now_ns();
@@ -265,6 +217,67 @@ impl<T: Transport> Upkeep<T> {
                 return Ok(LifecycleEvent::Due);
             }
         }
+    }
+
+    /// What is to be done before the subnet is listened to again. The order is that of trust: whether what is known is
+    /// true still, and whether another manager has the subnet, come before anything that may write.
+    async fn due_before_waiting(
+        &mut self,
+        peers: &mut PeerManagers,
+        context: &Context,
+    ) -> Result<Option<LifecycleEvent>, SmError> {
+        // What is known may be true no longer, and nothing is written by it.
+        if self.driver.subnet().manager().stood_still() {
+            return Ok(Some(LifecycleEvent::MastershipLost));
+        }
+        if let Some(event) = self.look_for_reach(context) {
+            return Ok(Some(event));
+        }
+        // Before anything that may write: another manager may have had the subnet.
+        let manager = &mut self.driver.subnet_mut().manager;
+        if let Some(event) = peers.attend(manager, &context.responder, &context.mailbox).await? {
+            return Ok(Some(event));
+        }
+        if let Some(seen) = self.keep_pace() {
+            self.ask_others(peers, context, &[]).await?;
+            if seen == Seen::Quiet && self.may_mend(context) {
+                self.watch_drift(peers, context).await?;
+            }
+        }
+        self.driver.foresee();
+        self.driver.ready();
+        if matches!(context.mailbox.borrow().lifecycle(), LifecycleState::Idle(_)) {
+            self.driver.tend_journal(|| self.aside.names());
+        }
+        self.show(context);
+        let precedes = context.mailbox.borrow().lifecycle().precedes_orders(self.now_ns());
+        if precedes {
+            return Ok(Some(LifecycleEvent::Due));
+        }
+        if let Some(event) = self.next_order(context) {
+            return Ok(Some(event));
+        }
+        if self.driver.subnet().manager().is_to_ask_again() && self.may_mend(context) {
+            let responder = context.responder.clone();
+            let may_write = move || responder.borrow().mandate() == Mandate::Full;
+            let is_back = self.driver.subnet_mut().manager.ask_again(may_write).await?;
+            self.show(context);
+            if is_back {
+                // The survey that follows finds it, as something that comes.
+                return Ok(Some(LifecycleEvent::Noticed));
+            }
+        }
+        let trial_ns = self.driver.subnet().manager().next_trial_ns();
+        let is_due = trial_ns.is_some_and(|trial_ns| self.now_ns() >= trial_ns);
+        if std::mem::take(&mut self.newcomers) || is_due {
+            // The survey that follows finds it, as something that comes.
+            return Ok(Some(LifecycleEvent::Noticed));
+        }
+        let is_idle = matches!(context.mailbox.borrow().lifecycle(), LifecycleState::Idle(_));
+        if is_idle && self.driver.subnet_mut().manager.own_port_went_down().await? {
+            return Ok(Some(LifecycleEvent::Noticed));
+        }
+        Ok(None)
     }
 
     /// Sweeps become faster after an event, and slower while the subnet is quiet. What a light sweep found, if there

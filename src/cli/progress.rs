@@ -6,8 +6,8 @@ use crate::report::{count, duration, percent};
 use indicatif::{ProgressBar, ProgressStyle};
 use reconfig::scenario::Watch;
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Packet-hops below which a run shows no progress.
@@ -21,6 +21,8 @@ const FIRST_ESTIMATE: (Duration, f64) = (Duration::from_secs(2), 0.01);
 
 /// Below that nothing is said of counted work where there is no terminal.
 const WORTH_SAYING: Duration = Duration::from_secs(5);
+/// The longest that nothing is said of it then.
+const SILENT_FOR: Duration = Duration::from_secs(30);
 
 /// The spinner that a terminal shows, so that lines are printed above it.
 static SPINNER: Mutex<Option<ProgressBar>> = Mutex::new(None);
@@ -62,14 +64,43 @@ impl Drop for Waiting {
     }
 }
 
-/// Work on many things that are counted: a bar on a terminal, elsewhere a line for each tenth of what takes more than a
-/// few seconds. It may be shared by threads.
+/// Whether the user has interrupted the work (SIGINT), which then ends with what it has. The second time ends the
+/// program.
+pub(super) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// From now on an interrupt does not end the program.
+    pub(super) fn awaited() -> Interrupt {
+        let came = Arc::new(AtomicBool::new(false));
+        let noted = came.clone();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().ok()?;
+            runtime.block_on(tokio::signal::ctrl_c()).ok()?;
+            noted.store(true, Ordering::Relaxed);
+            above(|| remark("interrupted: what is under way is ended; interrupt again to end at once"));
+            runtime.block_on(tokio::signal::ctrl_c()).ok()?;
+            std::process::exit(130);
+            #[allow(unreachable_code)]
+            Some(())
+        });
+        Interrupt(came)
+    }
+
+    pub(super) fn came(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Work on many things that are counted: a bar on a terminal; elsewhere, of what takes more than a few seconds, a line
+/// for each tenth, and after half a minute without one. It may be shared by threads.
 pub(super) struct Counted {
     bar: ProgressBar,
     what: &'static str,
     passed: AtomicUsize,
     all: usize,
     begun: Instant,
+    /// Seconds after the beginning of the last line.
+    said_s: AtomicU64,
 }
 
 impl Counted {
@@ -82,7 +113,7 @@ impl Counted {
             ProgressBar::hidden()
         };
         bar.set_message(what);
-        Counted { bar, what, passed: AtomicUsize::new(0), all, begun: Instant::now() }
+        Counted { bar, what, passed: AtomicUsize::new(0), all, begun: Instant::now(), said_s: AtomicU64::new(0) }
     }
 
     /// One of them is done.
@@ -91,7 +122,10 @@ impl Counted {
         let passed = self.passed.fetch_add(1, Ordering::Relaxed) + 1;
         let tenth = |number: usize| number * 10 / self.all;
         let took = self.begun.elapsed();
-        if self.bar.is_hidden() && tenth(passed) > tenth(passed - 1) && took > WORTH_SAYING && passed < self.all {
+        let is_due = tenth(passed) > tenth(passed - 1)
+            || took.as_secs() >= self.said_s.load(Ordering::Relaxed) + SILENT_FOR.as_secs();
+        if self.bar.is_hidden() && is_due && took > WORTH_SAYING && passed < self.all {
+            self.said_s.store(took.as_secs(), Ordering::Relaxed);
             let left = took.as_secs_f64() * (self.all - passed) as f64 / passed as f64;
             remark(&format!("{passed} of {} {}, about {} to go", self.all, self.what, rough(left)));
         }

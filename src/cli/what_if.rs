@@ -9,7 +9,7 @@ use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
 use super::page::{Page, shell};
-use super::progress::{Counted, Waiting};
+use super::progress::{Counted, Interrupt, Waiting};
 use super::{Common, FabricReading};
 use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
@@ -34,8 +34,9 @@ Each loss is sudden. Pairs out are those of an end port and a LID that have no w
 They are out while the manager finds the loss, while it plans the change, and for the time that the writes take. The line \
 `time` shows what planning takes on this machine; a manager with --foresee has planned beforehand. The worst losses come \
 first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out \
-for longest. --worst chooses in this order among the losses that put pairs out, and then among the others. Those for \
-which no change was planned come last, since for how long their pairs are out is not known.
+for longest. Changes are planned in this order for the losses that put pairs out, and then for the others: --worst ends \
+that early, and so does an interrupt (Ctrl-C), after which the table shows what was planned by then. Losses for which no \
+change was planned come last, since for how long their pairs are out is not known.
 
 Examples:
   reconfig what-if fabric.ibnetdiscover
@@ -45,7 +46,7 @@ Examples:
   reconfig what-if fabric.ibnetdiscover --json | jq '.losses[] | select(.change.scheme == \"double\") | .dies'
 
 Exit codes: 0 a proved change answers every loss (with --worst, every loss for which one was planned); 1 some loss has no proved change; 2 wrong usage or unreadable input; 3 the routing in force \
-cannot be proved, or a file cannot be written.")]
+cannot be proved, a file cannot be written, or it was interrupted.")]
 #[command(mut_arg("devices", |option| choice::by_default(option, "standard")))]
 #[command(mut_arg("engine", |option| choice::by_default(option, MANAGERS_ENGINES)))]
 pub(super) struct Arguments {
@@ -120,6 +121,9 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     batch.finish()?;
     screen.show(&report, || report::what_if(&report))?;
+    if report.is_interrupted {
+        return Err(Failure::undone(anyhow!("interrupted: losses for which no change was planned are listed as such")));
+    }
     Ok(report.is_yes().into())
 }
 
@@ -158,10 +162,7 @@ impl Arguments {
         let fabric = whole.fabric();
         let elements = Elements::of(fabric, whole.cables(self.every_cable), self.host_cables);
         let losses = if self.pairs { elements.by_two()? } else { elements.losses.clone() };
-        let after = match self.worst {
-            None => answered(&whole, &losses),
-            Some(most) => answered_worst(&whole, &losses, most),
-        };
+        let (after, is_interrupted) = answered(&whole, &losses, self.worst.unwrap_or(losses.len()));
         let named = |(loss, (after, ns))| LossReport::of(fabric, names(fabric, loss), after, ns);
         let (lmc, renumbered) = (greatest_lmc(fabric), renumbered(captured, fabric));
         Ok(WhatIfReport {
@@ -179,6 +180,7 @@ impl Arguments {
             losses: losses.iter().zip(after).map(named).collect(),
             notes: whole.note.clone().into_iter().chain(renumbered).collect(),
             replay: None,
+            is_interrupted,
             listed: (!self.all).then_some(LISTED),
         })
     }
@@ -200,26 +202,33 @@ fn renumbered(captured: &Fabric, fabric: &Fabric) -> Option<String> {
 /// What becomes of a subnet after a loss, and the nanoseconds that it took to find out.
 type Timed = (AfterLoss, u64);
 
-fn answered(whole: &WhatIf<'_>, losses: &[Loss]) -> Vec<Timed> {
-    looked_at(losses, &|loss| whole.after(loss))
-}
-
-/// The same, with changes for the worst only.
-fn answered_worst(whole: &WhatIf<'_>, losses: &[Loss], most: usize) -> Vec<Timed> {
-    let mut after = looked_at(losses, &|loss| whole.unanswered(loss));
+/// What becomes of a subnet after each of these losses; with changes for so many of the worst, as long as nobody
+/// interrupts. Whether somebody did.
+fn answered(whole: &WhatIf<'_>, losses: &[Loss], most: usize) -> (Vec<Timed>, bool) {
+    let unanswered = looked_at(losses, "losses looked at", &|loss| Some(whole.unanswered(loss)));
+    let mut after: Vec<Timed> = unanswered.into_iter().flatten().collect();
     let worst = change::worst(after.iter().map(|(own, _)| own), most);
     let chosen: Vec<Loss> = worst.iter().map(|&place| losses[place].clone()).collect();
-    worst.into_iter().zip(answered(whole, &chosen)).for_each(|(place, own)| after[place] = own);
-    after
+    let interrupt = Interrupt::awaited();
+    let planned = looked_at(&chosen, "losses, the worst first", &|loss| (!interrupt.came()).then(|| whole.after(loss)));
+    let is_interrupted = planned.iter().any(Option::is_none);
+    for (place, own) in worst.into_iter().zip(planned) {
+        after[place] = own.unwrap_or_else(|| after[place].clone());
+    }
+    (after, is_interrupted)
 }
 
-fn looked_at(losses: &[Loss], look: &(dyn Fn(&Loss) -> AfterLoss + Sync)) -> Vec<Timed> {
-    let progress = Counted::of(losses.len(), "losses");
+fn looked_at(
+    losses: &[Loss],
+    what: &'static str,
+    look: &(dyn Fn(&Loss) -> Option<AfterLoss> + Sync),
+) -> Vec<Option<Timed>> {
+    let progress = Counted::of(losses.len(), what);
     change::each(losses, &|loss| {
         let begun = Instant::now();
-        let after = look(loss);
+        let after = look(loss)?;
         progress.passes();
-        (after, begun.elapsed().as_nanos() as u64)
+        Some((after, begun.elapsed().as_nanos() as u64))
     })
 }
 

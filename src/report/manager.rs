@@ -49,7 +49,10 @@ pub fn manager_status(status: &Status) -> String {
         "standby" => {
             line(&mut text, format_args!("another manager is master of the subnet; this one takes over from it"))
         }
-        _ => line(&mut text, format_args!("the subnet is {up}{arrival}: {}", size(fabric))),
+        _ => {
+            let found = if status.subnet_up || status.half.is_some() { "" } else { " found" };
+            line(&mut text, format_args!("the subnet is {up}{arrival}: {}{found}", size(fabric)))
+        }
     }
     if let Some(why) = &status.arrival_why {
         line(&mut text, format_args!("it was not adopted as it was: {why}"));

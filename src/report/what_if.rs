@@ -43,6 +43,9 @@ pub struct WhatIfReport {
     /// settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<String>,
+    /// Whether planning was interrupted: the losses that were left have no plan.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_interrupted: bool,
     /// The most that the table lists; none for all.
     #[serde(skip)]
     pub listed: Option<usize>,

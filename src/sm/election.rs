@@ -9,7 +9,8 @@
 //! for a while, so no master waits for another for ever.
 //! `state-machines/election.yaml` states the same by hand, and a test compares the two. Sources: InfiniBand
 //! Architecture Specification, volume 1, section 14.4; where it leaves room, OpenSM's behaviour. Deliberately omitted:
-//! MADs, a clock, retries of single SMPs, and resignation: a manager that ends falls silent.
+//! MADs, a clock, and retries of single SMPs. A manager that ends does not resign, it falls silent: one that is only
+//! started again finds its subnet as it left it.
 
 use crate::ids::Guid;
 use std::cmp::Reverse;
@@ -90,12 +91,20 @@ pub struct ElectionRules {
     pub poll_ns: u64,
     /// Consecutive unanswered polls after which the watched manager counts as dead.
     pub polls: u32,
+    /// Whether this manager has resigned: every other one has precedence, until this one is master again for want of
+    /// any.
+    pub has_resigned: bool,
 }
 
 impl ElectionRules {
     /// OpenSM's defaults: key 1, a poll every ten seconds, four of them unanswered.
     pub fn new(rank: Rank) -> ElectionRules {
-        ElectionRules { rank, sm_key: 1, poll_ns: 10_000_000_000, polls: 4 }
+        ElectionRules { rank, sm_key: 1, poll_ns: 10_000_000_000, polls: 4, has_resigned: false }
+    }
+
+    /// Whether another manager has precedence over this one.
+    fn yield_to(&self, other: Rank) -> bool {
+        self.has_resigned || other > self.rank
     }
 
     pub(super) fn trusts(&self, peer: &Peer) -> bool {
@@ -344,6 +353,9 @@ pub enum ElectionEvent {
     Taken(Guid),
     /// The HANDOVER was answered with an error.
     Refused(Guid),
+    /// This manager cannot serve the subnet, and these others answered Get(SMInfo): any of them that stands by may have
+    /// it.
+    Resigned(Vec<Peer>),
     /// The time of [`ElectionState::due_ns`] has come.
     Due,
     /// A change that cannot wait begins: something was lost.
@@ -365,6 +377,7 @@ impl ElectionEvent {
             ElectionEvent::Ordered(PeerOrder::Discover, _) => "discover",
             ElectionEvent::Taken(_) => "taken",
             ElectionEvent::Refused(_) => "refused",
+            ElectionEvent::Resigned(_) => "resigned",
             ElectionEvent::Due => "due",
             ElectionEvent::ChangeBegun => "change-begun",
             ElectionEvent::ChangeEnded => "change-ended",
@@ -441,6 +454,11 @@ pub enum News {
     /// The other was asked to take over.
     #[error("subnet manager {0} has precedence and is asked to take over: until it has, only losses are routed around")]
     Asked(Rank),
+    /// The other was asked to take over, because this manager cannot serve the subnet.
+    #[error(
+        "this manager's own port or switch fails, and subnet manager {0} is asked to take over; restart this one once that is mended"
+    )]
+    Resigns(Rank),
     /// The rival does not hand over, or this manager could not wait for it.
     #[error(
         "subnet manager {0} is master too, of lower rank, and does not hand over: this one goes on as master beside it; stop \
@@ -460,7 +478,7 @@ impl News {
     pub fn of(&self) -> Rank {
         match *self {
             News::Silent(of) | News::Yields(of) | News::Stays(of) | News::Unwilling(of) | News::Deaf(of) => of,
-            News::Asked(of) | News::Obstinate(of) | News::Rival(of) | News::Stranger(of) => of,
+            News::Asked(of) | News::Resigns(of) | News::Obstinate(of) | News::Rival(of) | News::Stranger(of) => of,
         }
     }
 }
@@ -485,6 +503,10 @@ pub fn step(
             let (next, mut commands) = transition(rules, state, ElectionEvent::Swept(known), at);
             commands.extend(strangers.iter().map(report));
             (next, commands)
+        }
+        ElectionEvent::Resigned(mut peers) => {
+            peers.retain(|peer| rules.trusts(peer));
+            transition(rules, state, ElectionEvent::Resigned(peers), at)
         }
         ElectionEvent::Answered(peer) if !rules.trusts(&peer) => (state, vec![report(&peer)]),
         ElectionEvent::Ordered(_, by) if !rules.trusts(&by) => (state, vec![ElectionCommand::Refuse, report(&by)]),
@@ -524,6 +546,7 @@ fn transition(
 
         (S::Master, E::Swept(peers)) => reassess(rules, &peers, at),
         (S::Master, E::Answered(peer)) => reassess(rules, &[peer], at),
+        (S::Master, E::Resigned(peers)) => resign(rules, &peers, at),
         // The other was master as well, and may have written anything: what is known is no longer.
         (S::Master, E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
 
@@ -586,7 +609,7 @@ fn after_discovery(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> 
     // A master stays master, whatever its rank: a manager of higher rank waits for the handover and does not take over
     // by itself (14.4).
     let master = highest(&|peer| peer.role == SmRole::Master);
-    let awake = || highest(&|peer| peer.role != SmRole::NotActive && peer.rank > rules.rank);
+    let awake = || highest(&|peer| peer.role != SmRole::NotActive && rules.yield_to(peer.rank));
     match master.or_else(awake) {
         Some(other) => stand_by(rules, other, at, Vec::new()),
         None => (ElectionState::Master, vec![ElectionCommand::Manage]),
@@ -597,9 +620,9 @@ fn after_discovery(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> 
 fn watched(rules: &ElectionRules, watch: PeerWatch, peer: &Peer) -> (ElectionState, Vec<ElectionCommand>) {
     let alive = ElectionState::Standby(watch.alive(peer));
     match peer.role {
-        SmRole::Master if peer.rank < rules.rank => (alive, vec![ElectionCommand::SendTrap(peer.rank.guid)]),
+        SmRole::Master if !rules.yield_to(peer.rank) => (alive, vec![ElectionCommand::SendTrap(peer.rank.guid)]),
         SmRole::Master => (alive, Vec::new()),
-        SmRole::Standby | SmRole::Discovering if peer.rank > rules.rank => (alive, Vec::new()),
+        SmRole::Standby | SmRole::Discovering if rules.yield_to(peer.rank) => (alive, Vec::new()),
         // It gave up the subnet or was disabled, and has no precedence: the mastership is open again.
         _ => (ElectionState::Discovering, vec![ElectionCommand::Sweep]),
     }
@@ -609,7 +632,7 @@ fn watched(rules: &ElectionRules, watch: PeerWatch, peer: &Peer) -> (ElectionSta
 fn reassess(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
     let counts = |peer: &&Peer| !at.passed_over.has(peer);
     let ranks = |fits: &dyn Fn(&&Peer) -> bool| peers.iter().filter(counts).filter(fits).map(|peer| peer.rank).max();
-    let successor = ranks(&|peer| peer.rank > rules.rank && matches!(peer.role, SmRole::Standby | SmRole::Master));
+    let successor = ranks(&|peer| rules.yield_to(peer.rank) && matches!(peer.role, SmRole::Standby | SmRole::Master));
     let rival = ranks(&|peer| is_rival(rules, peer));
     // A manager of higher rank comes before a rival of lower rank: once it is master, the rival is its concern.
     match (successor, rival) {
@@ -630,9 +653,22 @@ fn reassess(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (Electi
     }
 }
 
+/// The highest of those that stand by is asked to take over; without one this manager stays master.
+fn resign(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
+    let stands_by = |peer: &&Peer| peer.role == SmRole::Standby && !at.passed_over.has(peer);
+    match peers.iter().filter(stands_by).map(|peer| peer.rank).max().filter(|_| !at.changing) {
+        Some(to) => {
+            let (state, mut commands) = hand_over(rules, to, at);
+            commands.push(ElectionCommand::Report(News::Resigns(to)));
+            (state, commands)
+        }
+        None => (ElectionState::Master, Vec::new()),
+    }
+}
+
 /// Whether the other is master and should not be.
 fn is_rival(rules: &ElectionRules, peer: &Peer) -> bool {
-    peer.role == SmRole::Master && peer.rank < rules.rank
+    peer.role == SmRole::Master && !rules.yield_to(peer.rank)
 }
 
 /// As [`reassess`], for a manager that waited for a rival: without a rival, it manages the subnet again.

@@ -137,6 +137,24 @@ impl PeerManagers {
         Ok(())
     }
 
+    /// Offers the subnet to the managers that are known. Returns the resulting event of the lifecycle.
+    pub(super) async fn resign<T: Transport>(
+        &mut self,
+        manager: &mut Manager<T>,
+        responder: &SharedResponder,
+        mailbox: &SharedMailbox,
+    ) -> Result<Option<LifecycleEvent>, SmError> {
+        let ask = |port| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
+        let mut peers = Vec::new();
+        for guid in self.ports.keys().copied().collect::<Vec<_>>() {
+            if let Some(Ok(data)) = self.tell(manager, guid, ask, false).await? {
+                peers.extend(peer(&SmInfo::decode(&data)));
+            }
+        }
+        responder.borrow_mut().step(ElectionEvent::Resigned(peers), manager.now_ns());
+        self.carry_out(manager, responder, mailbox).await
+    }
+
     /// Carries out the election's commands, and those that follow from the answers, until there are none left. Returns
     /// the resulting event of the lifecycle. The election may have to poll again.
     pub(super) async fn attend<T: Transport>(

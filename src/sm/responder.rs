@@ -83,6 +83,7 @@ impl Responder {
     pub fn trouble(&self) -> Option<News> {
         match (&self.election, self.election.other()) {
             (ElectionState::Waiting(_), Some(rival)) => Some(News::Rival(rival)),
+            (_, Some(other)) if self.rules.has_resigned => Some(News::Resigns(other)),
             (ElectionState::HandingOver(_), Some(other)) => Some(News::Asked(other)),
             _ => self.passed_over.news().next(),
         }
@@ -99,15 +100,20 @@ impl Responder {
         self.commands.pop_front()
     }
 
-    /// This manager's SMInfo.
+    /// This manager's SMInfo. One that has resigned and stands by shows itself as not active, so that no master of lower
+    /// rank hands the subnet back.
     pub(super) fn info(&mut self) -> SmInfo {
         self.activity = self.activity.wrapping_add(1);
+        let role = match self.election.role() {
+            SmRole::Standby if self.rules.has_resigned => SmRole::NotActive,
+            role => role,
+        };
         SmInfo {
             guid: self.rules.rank.guid,
             sm_key: self.rules.sm_key,
             activity: self.activity,
             priority: self.rules.rank.priority,
-            state: SmState::from(self.election.role().number()),
+            state: SmState::from(role.number()),
         }
     }
 
@@ -149,12 +155,14 @@ impl Responder {
             }
             _ => {}
         }
+        self.rules.has_resigned |= matches!(event, ElectionEvent::Resigned(_));
         let (changing, passed_over) = (self.mailbox.borrow().lifecycle().holds_on(), self.passed_over);
         let at = ElectionInput { now_ns, changing, passed_over };
         let was = self.election.name();
         tracing::debug!(event = event.name(), state = was, "election");
         let (election, commands) = election::step(&self.rules, self.election, event, at);
         self.election = election;
+        self.rules.has_resigned &= !matches!(election, ElectionState::Master | ElectionState::Waiting(_));
         // At once: the sweep that follows is not to find the same manager as if nothing had been.
         for command in &commands {
             if let ElectionCommand::PassOver(news) = command {

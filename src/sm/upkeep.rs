@@ -380,8 +380,8 @@ impl<T: Transport> Upkeep<T> {
         view.aside = self.aside.described(&running.known);
         view.smps = self.driver.subnet().smps().clone();
         view.foreseen = self.driver.foreseen();
-        let unrecorded = |why| format!("changes are made without a journal until there is room for it ({why})");
-        view.instead = self.instead.clone().or_else(|| self.driver.unrecorded().map(unrecorded));
+        view.instead = self.instead.clone();
+        view.unrecorded = self.driver.unrecorded();
         view.degraded = degraded::list(self.driver.subnet().manager());
         view.closed_ends = self.driver.subnet().manager().closed_ends();
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;

@@ -516,6 +516,13 @@ impl<T: Transport> Manager<T> {
         left.into_iter().map(|(fault, _)| fault).collect()
     }
 
+    /// What the manager's own device, or the switch that it depends on, fails at, if that keeps data from passing: they
+    /// cannot be left out.
+    pub fn indispensable_fault(&self) -> Option<&DeviceFault> {
+        let kept = self.indispensable();
+        self.health.faults.values().find(|fault| fault.essential && kept.contains(&fault.device))
+    }
+
     /// Whether all of these devices can be left out.
     pub fn can_leave_out(&self, nodes: &[NodeId]) -> bool {
         let kept = self.indispensable();

@@ -1,4 +1,4 @@
-//! Progress of what takes long, on standard error: on a terminal something moves from the start, elsewhere a run says a
+//! Progress of long operations, on standard error: a terminal shows movement from the start; otherwise a run prints a
 //! line at every tenth.
 
 use super::output::remark;
@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 /// Packet-hops below which a run shows no progress.
 const WORTH_TELLING: u64 = 20_000_000;
-/// Packet-hops a second, some, of the processors of these years.
+/// Typical packet-hops per second on current processors.
 const HOPS_A_SECOND: f64 = 5e6;
 /// Below this queues are empty, and latency is that of one packet.
 const NEARLY_IDLE: f64 = 0.05;
 /// Time and share of the work after which the remaining time can be estimated.
 const FIRST_ESTIMATE: (Duration, f64) = (Duration::from_secs(2), 0.01);
 
-/// Below that nothing is said of counted work where there is no terminal.
+/// Without a terminal, shorter counted work prints nothing.
 const WORTH_SAYING: Duration = Duration::from_secs(5);
 
 /// The spinner that a terminal shows, so that lines are printed above it.
@@ -38,7 +38,7 @@ pub(super) fn above(print: impl FnOnce()) {
     }
 }
 
-/// Work whose end nobody can foresee: while it lasts a terminal shows what it is, and for how long.
+/// Work of unknown length: while it lasts, a terminal shows what it is and the elapsed time.
 pub(super) struct Waiting(ProgressBar);
 
 impl Waiting {
@@ -62,8 +62,8 @@ impl Drop for Waiting {
     }
 }
 
-/// Work on many things that are counted: a bar on a terminal, elsewhere a line for each tenth of what takes more than a
-/// few seconds. It may be shared by threads.
+/// Work on a counted number of items: a bar on a terminal, otherwise a line at every tenth if it takes more than a few
+/// seconds. Threads may share it.
 pub(super) struct Counted {
     bar: ProgressBar,
     what: &'static str,
@@ -73,7 +73,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// So many of them.
+    /// Work on `all` items.
     pub(super) fn of(all: usize, what: &'static str) -> Counted {
         let bar = if std::io::stderr().is_terminal() && all > 0 {
             let style = ProgressStyle::with_template("{pos} of {len} {msg} {wide_bar} {elapsed}, {eta} to go");
@@ -85,7 +85,7 @@ impl Counted {
         Counted { bar, what, passed: AtomicUsize::new(0), all, begun: Instant::now() }
     }
 
-    /// One of them is done.
+    /// One item is done.
     pub(super) fn passes(&self) {
         self.bar.inc(1);
         let passed = self.passed.fetch_add(1, Ordering::Relaxed) + 1;
@@ -144,7 +144,7 @@ impl Progress {
         }
     }
 
-    /// What the load means.
+    /// Describes the load.
     fn load(&self, hops: u64, load: f64) -> String {
         if !self.chosen_load {
             return format!("at load {}", percent(load));

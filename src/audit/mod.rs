@@ -127,7 +127,7 @@ struct AuditCase<'a> {
     earlier: Option<&'a Fabric>,
     fabric: &'a Fabric,
     old: &'a RoutingSnapshot<'a>,
-    /// The same as `old` where one routing is judged.
+    /// The routing after the update; equal to `old` if only one routing is judged.
     new: &'a RoutingSnapshot<'a>,
     rules: AuditRules,
     /// By port: whether it is sent to at either stage.

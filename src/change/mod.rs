@@ -243,7 +243,7 @@ impl<'a> Outset<'a> {
         Outset::laid_out(input)
     }
 
-    /// The same of an input that is checked and proved elsewhere.
+    /// The outset of an input that is checked and proved elsewhere.
     fn laid_out(input: &'a ChangeInput<'a>) -> Result<Outset<'a>, ChangeError> {
         let whole = whole(input)?;
         let surviving = Arc::new(within_reach(&input.surviving, input.sm));
@@ -333,7 +333,7 @@ impl<'a> Groundwork<'a> {
         lid::merge(&self.outset.whole, &self.outset.initial.lfts, &self.function, halves)
     }
 
-    /// The same for both halves.
+    /// The tables in force, with the LIDs of both halves led by the full re-route.
     fn whole_reroute(&self) -> &[Arc<Lft>] {
         self.rerouted.get_or_init(|| self.reroute(&[Half::Lower, Half::Upper]))
     }
@@ -522,7 +522,7 @@ impl PlannedChange {
         self.vet_beside(|| Ok(()), base, refused)
     }
 
-    /// The same while `other` is judged, whose objection comes first.
+    /// Has the plan judged while `other` is judged, whose objection takes precedence.
     fn vet_beside(
         self,
         other: impl FnOnce() -> Result<(), ChangeError> + Send,

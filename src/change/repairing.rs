@@ -46,7 +46,7 @@ fn order_in_force(engine: &dyn Engine, made_by: &str, fabric: &Fabric) -> Option
     switch_order(made_by, fabric, root)
 }
 
-/// The same where there is no full re-route.
+/// The steps of a repair without a full re-route.
 ///
 /// # Errors
 /// As for [`steps`].

@@ -46,7 +46,7 @@ pub struct Foreseer {
     turn: Arc<Mutex<()>>,
 }
 
-/// Plans from one state of a subnet. Dropped, its thread ends after the plan in hand.
+/// Plans from one state of a subnet. When this is dropped, its thread stops after the current plan.
 struct Work {
     base: Base,
     shared: Arc<Shared>,

@@ -321,7 +321,7 @@ impl<S: SubnetManager> Driver<S> {
         self.preparation(after).carried_out()
     }
 
-    /// The same as work that any thread may do: it takes seconds on a thousand switches.
+    /// The work of [`Driver::prepare`], for any thread: it takes seconds on a thousand switches.
     pub fn preparation(&self, after: Arc<Fabric>) -> Preparation {
         let (base, running) = (self.base(), &self.running);
         // An element that has left the routing, and does not return, takes no part.
@@ -336,7 +336,7 @@ impl<S: SubnetManager> Driver<S> {
         Preparation { foreseen, hurries: false, in_turn, running, intent, surviving, after, settle_ns, base }
     }
 
-    /// The same as [`Driver::prepare`], for a driver to come: [`Driver::expect`].
+    /// Prepares a change like [`Driver::prepare`], for a later driver: [`Driver::expect`].
     ///
     /// # Errors
     /// As there.
@@ -385,7 +385,7 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// How far plans for losses to come are; none where nobody prepares any.
+    /// Progress of the foreseen plans; `None` if none are being prepared.
     pub fn foreseen(&self) -> Option<ForeseenCount> {
         self.foreseer.as_ref().map(Foreseer::count)
     }
@@ -419,7 +419,8 @@ impl<S: SubnetManager> Driver<S> {
         self.await_growth_without(until_ns, Fabric::clone).await
     }
 
-    /// The same, and what `aside` takes from the subnet leaves the routing with the same change: a planned removal.
+    /// Like [`Driver::await_growth`]; the same change also removes from the routing what `aside` takes from the subnet,
+    /// as a planned removal.
     ///
     /// # Errors
     /// As for [`Driver::await_loss`].
@@ -533,14 +534,14 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    /// The same where time passes: what reconnects hosts at once is enough where it is known to be safe
-    /// ([`change::prepare_at_once`]). As long as something is lost then, the next change is for the rest.
+    /// This preparation, under time pressure: a change that reconnects hosts at once suffices if it is known to be safe
+    /// ([`change::prepare_at_once`]). If something is still lost then, the next change serves the rest.
     #[must_use]
     pub fn hurried(self) -> Preparation {
         Preparation { hurries: true, ..self }
     }
 
-    /// The same change by the cheapest scheme that is proved, with the routing of another engine.
+    /// This change by the cheapest scheme that is proved, with the routing of another engine.
     pub fn otherwise(self, engine: Arc<dyn Engine>) -> Preparation {
         Preparation { foreseen: None, intent: Intent { engine, auto: true, ..self.intent }, ..self }
     }
@@ -587,9 +588,9 @@ impl Running {
         Outlook { fabric: plan.draft().after.clone(), tables, ways, ..self.outlook() }
     }
 
-    /// The same where an earlier manager stopped in a wave. Behind the swap that is the new half from the start: a host
-    /// that asks must not come back to the half that is being drained and rewritten. Of what has gone since there is
-    /// nothing to answer.
+    /// What it answers from while a plan runs that an earlier manager left within a wave. After the swap this is the
+    /// new half from the start: a host that asks must not return to the half that is being drained and rewritten. There
+    /// are no answers about elements that are gone since.
     fn outlook_within(&self, plan: &Plan, wave: usize) -> Outlook {
         let fabric = Arc::new(sighting::common(&self.alive, &plan.draft().after));
         Outlook { fabric, half: plan.answered_half(wave), ..self.outlook_of(plan) }

@@ -34,9 +34,9 @@ impl<S: SubnetManager> Driver<S> {
         Ok(sighting.expect("only a look that an event may end ends before its time"))
     }
 
-    /// The same, but an event that comes during a sweep is followed by a glance at once: none if that finds that
-    /// something is gone which the routing in force uses. That alone is recorded then, and a sweep must follow the
-    /// change.
+    /// Sweeps like [`Driver::look`], but an event during a sweep is followed by a glance at once. Returns `None` if the
+    /// glance finds a loss of something that the routing in force uses. Only that loss is recorded then, and a sweep
+    /// must follow the change.
     ///
     /// # Errors
     /// Those of [`Driver::look`].
@@ -287,8 +287,8 @@ impl Running {
         lacks(&self.alive, &self.routed)
     }
 
-    /// The same state with a larger known fabric: `whole` begins with the known nodes and ports, and may lack cables
-    /// that the routing in force does not use.
+    /// This state with a larger known fabric: `whole` begins with the known nodes and ports, and may lack cables that
+    /// the routing in force does not use.
     pub(super) fn widened(&self, whole: Arc<Fabric>, policy: &Policy) -> Running {
         let of = |part: &Fabric| {
             let node = |id: NodeId| id.index() < part.node_count() && part.node(id).present;

@@ -178,7 +178,7 @@ pub struct Draft {
     /// The paths and layers of each source under the routing in force; none if every source may send to each LID of the
     /// half on each of its service levels.
     pub old_ways: Option<Arc<PathLayers>>,
-    /// The same under the new routing.
+    /// The paths and layers of each source under the new routing; none as for `old_ways`.
     pub new_ways: Option<Arc<PathLayers>>,
     /// The plan's assumptions.
     pub assumptions: Vec<Assumption>,

@@ -36,7 +36,7 @@ pub(super) fn refusal(text: &mut String, ports: &[&CutOffPort], first: &CutOffPo
     line(text, format_args!("NO: {all} would be cut off, {first} first: {FIX}"));
 }
 
-/// The same answer as a sentence.
+/// This answer as a sentence.
 pub(super) fn refused<'a>(ports: impl IntoIterator<Item = &'a CutOffPort>) -> String {
     format!("No: {} would be cut off.", staying(ports))
 }

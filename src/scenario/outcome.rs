@@ -398,7 +398,7 @@ pub struct SubnetChange {
     pub repairs: bool,
     /// End ports that the change cuts off.
     pub stranded: Vec<String>,
-    /// The same, with the GUIDs of their nodes.
+    /// The end ports that the change cuts off, with the GUIDs of their nodes.
     pub cut_off: Vec<CutOffPort>,
     /// The sweep that found the loss or arrival, if there was one.
     pub sweep: Option<PhaseReport>,

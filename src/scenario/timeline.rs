@@ -30,7 +30,7 @@ pub(super) struct Timeline<'a> {
     pub acting: &'a [ActingSubnet<'a>],
     /// By subnet: the change as planned beforehand.
     pub prepared: &'a [Prepared],
-    /// The same, with what each was prepared with.
+    /// The prepared changes, each with what it was prepared from.
     pub ahead: &'a [PreparedAhead],
     /// `None` if there is one subnet.
     pub routes: Option<RoutesChange<'a>>,

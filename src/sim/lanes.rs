@@ -115,7 +115,7 @@ impl LaneStore {
         &self.by_receiver[lane]
     }
 
-    /// The same, to write.
+    /// Mutable access to both ends of the channel into an in lane.
     #[inline(always)]
     pub fn ends(&mut self, lane: InLane) -> &mut LaneEnds {
         &mut self.by_receiver[lane]

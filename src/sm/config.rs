@@ -59,7 +59,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The most data VLs in operation where nobody says otherwise.
+    /// Default limit on data VLs.
     pub const DATA_VLS: u8 = 4;
 
     /// A manager that routes by this engine, and for the rest has what most have: changes by entries alone where that

@@ -635,7 +635,7 @@ fn is_rival(rules: &ElectionRules, peer: &Peer) -> bool {
     peer.role == SmRole::Master && peer.rank < rules.rank
 }
 
-/// As [`reassess`], for a manager that waited for a rival: without a rival, it manages the subnet again.
+/// Reassesses a manager that waited for a rival: without a rival, it manages the subnet again.
 fn waited(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
     match reassess(rules, peers, at) {
         (ElectionState::Master, mut commands) => {
@@ -646,7 +646,7 @@ fn waited(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (Election
     }
 }
 
-/// As [`reassess`], for a manager that is already yielding.
+/// Reassesses a manager that is already yielding.
 fn yields_still(
     rules: &ElectionRules,
     to: Rank,

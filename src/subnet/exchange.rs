@@ -234,7 +234,7 @@ impl Exchange {
         }
     }
 
-    /// The same for questions whose answers another operation finds out too: none is asked again later.
+    /// An exchange for requests whose answers another operation also obtains: none is repeated later.
     pub(super) fn of_one_round(timing: Timing) -> Exchange {
         Exchange { rounds_under_loss: 1, ..Exchange::new(timing) }
     }
@@ -249,7 +249,7 @@ impl Exchange {
         self.list(device);
     }
 
-    /// The same for a request that went unanswered the last time: it is sent once, unless MADs are being lost.
+    /// Queues a request that went unanswered the last time: it is sent once, unless MADs are being lost.
     pub(super) fn submit_once(&mut self, request: MadRequest) {
         self.once.insert(request.tag);
         self.submit(request);

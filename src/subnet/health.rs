@@ -415,7 +415,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// The same of one that failed, with the modifier of the request.
+    /// Records a failed request, with its modifier.
     pub(super) fn fails_when_asked(
         &mut self,
         node: NodeId,

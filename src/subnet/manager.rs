@@ -297,7 +297,7 @@ impl<T: Transport> Manager<T> {
         self.run_until(exchange, on, |_| false).await
     }
 
-    /// The same, but what only reads is dropped as soon as `is_settled`.
+    /// Runs an exchange to its end, but drops requests that only read as soon as `is_settled`.
     pub(super) async fn run_until(
         &mut self,
         exchange: &mut Exchange,

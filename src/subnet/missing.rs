@@ -28,7 +28,7 @@ pub struct MissingDevice {
     pub device: Option<(Guid, String)>,
     /// The near end of the link.
     pub near: (Guid, PortNum),
-    /// The same by name.
+    /// The near end of the link, by name.
     pub place: String,
     /// Since when, in nanoseconds of the transport's clock.
     pub since_ns: u64,

@@ -224,8 +224,8 @@ pub trait SubnetManager {
     /// Sweeps the subnet by directed routes. The fabric found has its own indices; the known one is unchanged.
     async fn discover(&mut self) -> Result<Discovered, SubnetError>;
 
-    /// The same, but ends as soon as an event has come, and then finds nothing: silent devices do not delay the look at
-    /// what happened.
+    /// Sweeps like [`discover`](Self::discover), but stops as soon as an event has arrived, and then finds nothing:
+    /// silent devices do not delay the look at what happened.
     async fn discover_until_event(&mut self) -> Result<Option<Discovered>, SubnetError> {
         self.discover().await.map(Some)
     }

@@ -522,7 +522,7 @@ pub(super) fn shared(runs: &[Run<'_>]) -> Markup {
 }
 
 impl<'a> TimeAxis<'a> {
-    /// The same without names of phases, which small charts have no room for.
+    /// This axis without phase names, for which small charts have no room.
     fn shared(&self) -> TimeAxis<'a> {
         let band = |band: &PhaseBand| PhaseBand { name: String::new(), ..*band };
         let moment = |own: &TimeMark| TimeMark { ..*own };

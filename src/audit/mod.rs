@@ -69,7 +69,7 @@ pub struct AuditRules {
 /// Why nothing could be audited.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuditError {
-    /// Nobody can send.
+    /// No end port can send.
     #[error("no end port of the fabric has a LID: take a capture of the subnet after a subnet manager has set it up")]
     NoLids,
     /// The snapshots of an update are not over one index space.

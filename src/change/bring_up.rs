@@ -36,7 +36,7 @@ pub enum BringUpError {
         /// Why not.
         why: &'static str,
     },
-    /// Nobody could run the subnet manager.
+    /// No host could run the subnet manager.
     #[error("no host stays connected after the change: the subnet manager has nowhere to run")]
     NoHostStays,
 }

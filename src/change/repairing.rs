@@ -165,7 +165,7 @@ pub(super) fn solved(asked: &RepairInput<'_>, base: Option<&RepairBase>) -> Resu
 }
 
 /// Has LIDs of the spare half lead where their twins of the half in use lead, in the last wave that is written anyway.
-/// Nobody sends there, so it does not matter when.
+/// No source sends there, so the time does not matter.
 fn follow(outset: &Outset<'_>, steps: &mut Vec<TableStep>) {
     let last = steps.last().map_or(&outset.initial.lfts, |step| &step.lfts);
     let lfts = lid::mirrored(&outset.after, last, outset.input.old);

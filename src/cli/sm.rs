@@ -309,7 +309,7 @@ async fn run_on(
     outcome.map(|()| Answer::Yes).map_err(Failure::undone)
 }
 
-/// Serves the page about the manager. A thread of its own draws it, while somebody looks.
+/// Serves the page about the manager. A separate thread draws it while a client is connected.
 async fn show(address: SocketAddr, frontend: &mut Frontend) -> Result<(), Failure> {
     let server = WebServer::bind(address).await.map_err(Failure::input)?;
     let bound = server.address().map_err(Failure::undone)?;

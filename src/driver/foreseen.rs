@@ -37,9 +37,9 @@ pub struct ForeseenCount {
     pub full: bool,
 }
 
-/// Prepares plans for the losses that may come next.
+/// Prepares plans for the losses that may happen next.
 pub struct Foreseer {
-    /// The most memory that plans take, about, in bytes. What a preparation takes while it lasts comes on top.
+    /// Approximate limit on the memory of plans, in bytes. A running preparation needs memory on top.
     most_bytes: usize,
     at_work: Option<Work>,
     /// Held while a plan is prepared: a thread that ends with the plan in hand may still be there when the next begins.
@@ -128,8 +128,8 @@ enum Loss {
 }
 
 impl Foreseer {
-    /// One that has not begun. Its plans take `most_bytes` at most, by an estimate; what a preparation takes while it
-    /// lasts comes on top.
+    /// A foreseer that has not started. Its plans use at most an estimated `most_bytes`; a running preparation needs
+    /// memory on top.
     pub fn new(most_bytes: usize) -> Foreseer {
         Foreseer { most_bytes, at_work: None, turn: Arc::default() }
     }
@@ -147,7 +147,7 @@ impl Foreseer {
         self.at_work.as_ref().map(|work| work.shared.plans().count).unwrap_or_default()
     }
 
-    /// Begins with the losses that may come next, unless it has begun from this very state.
+    /// Starts with the losses that may happen next, unless it has already started from this state.
     pub fn begin(&mut self, running: &Running, intent: &Intent, settle_ns: Option<u64>) {
         self.begin_from(Base { running: running.clone(), intent: intent.clone(), settle_ns, in_turn: true });
     }

@@ -166,7 +166,7 @@ pub struct Driver<S> {
     abort: AbortHandle,
     trail: Trail,
     foreseer: Option<Foreseer>,
-    /// What changes begin with, where it is found out ahead.
+    /// The base of future changes, if it is computed ahead.
     bases: BaseKeeper,
     journal: Option<Journal>,
     /// Since when the journal takes nothing, in nanoseconds.
@@ -206,8 +206,8 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Has every change prepared as one plan: what forwarding entries alone serve after a loss does not come before
-    /// scheme `double` ([`change::prepare_in_turn`]).
+    /// Has every change prepared as one plan: pairs that forwarding entries alone can serve after a loss are not served
+    /// before scheme `double` ([`change::prepare_in_turn`]).
     pub fn plan_whole(&mut self) {
         self.in_turn = false;
     }
@@ -306,14 +306,14 @@ impl<S: SubnetManager> Driver<S> {
         self.intent = intent;
     }
 
-    /// Sets the first of the tickets to come. Devices keep a request under its ticket, so no two requests may share
+    /// Sets the first of the following tickets. Devices keep a request under its ticket, so no two requests may share
     /// one, whichever driver sends them.
     pub fn begin_tickets_at(&mut self, first: Ticket) {
         self.state = State::starting_at(first);
     }
 
-    /// Prepares the change of the routing to `after`, a part of the fabric: a planned removal, whose elements leave
-    /// when the change is done. Writes nothing.
+    /// Prepares the change of the routing to `after`, a part of the fabric: a planned removal, whose elements are
+    /// removed when the change is done. Writes nothing.
     ///
     /// # Errors
     /// The change cannot be routed, planned or proved.
@@ -362,7 +362,7 @@ impl<S: SubnetManager> Driver<S> {
         self.bases.known().is_some_and(|base| base.get().is_some())
     }
 
-    /// Has plans prepared for losses that may come, whenever [`Driver::foresee`] is called.
+    /// Has plans prepared for possible losses whenever [`Driver::foresee`] is called.
     pub fn foresee_by(&mut self, foreseer: Foreseer) {
         self.foreseer = Some(foreseer);
     }
@@ -373,8 +373,9 @@ impl<S: SubnetManager> Driver<S> {
         self.foreseer = Some(Foreseer::of_one(ahead));
     }
 
-    /// Sees to it that plans are being prepared for the losses that may come next. For use between changes, as often as
-    /// wanted; nothing happens while something is missing, since the next change restores what plans would begin from.
+    /// Ensures that plans are being prepared for the losses that may happen next. Call it between changes, as often as
+    /// wanted. It does nothing while something is missing, because the next change restores the state that plans would
+    /// begin from.
     pub fn foresee(&mut self) {
         if self.foreseer.is_none() || self.running.has_lost_something() {
             return;
@@ -522,7 +523,7 @@ impl ComputeTime {
 pub struct Preparation {
     /// The change, where it was prepared before.
     foreseen: Option<Prepared>,
-    /// Whether hosts that have lost their ways come first, and the rest of the change later.
+    /// Whether hosts that have lost their paths are served first, and the rest later.
     hurries: bool,
     in_turn: bool,
     running: Running,

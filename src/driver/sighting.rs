@@ -10,7 +10,7 @@ use crate::subnet::{Discovered, Glance, SubnetManager, WriteOrder};
 use crate::tables::{NodeSlToVl, PortState, Write};
 use std::sync::Arc;
 
-/// The most consecutive sweeps if events come during each.
+/// Limit on consecutive sweeps if events occur during each.
 const SWEEPS: usize = 4;
 
 /// The result of a sweep. Its known part is in [`Running::alive`].

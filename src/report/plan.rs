@@ -345,7 +345,7 @@ impl PlanReport {
         }
     }
 
-    /// The first end port that a planned change cuts off though nobody said that this is meant.
+    /// The first end port that a planned change cuts off without permission.
     pub fn strands(&self) -> Option<&CutOffPort> {
         let asked = self.departure == Departure::Planned.name() && !self.cut_off_meant;
         self.cut_off.iter().find(|port| asked && !port.leaves)

@@ -61,7 +61,7 @@ impl Timeline<'_> {
         self.pairs().zip(&changes).filter(made).for_each(|((acting, prepared), _)| acting.ask_anew(prepared));
         let is_deadlocked = || transport.with(|sim| sim.deadlock().is_some());
         let completed = changes.iter().all(|change| change.ending == Ending::Completed);
-        // What nobody uses any more leaves a moment later, and only then begins what the reports call after.
+        // Unused elements are removed a moment later, and only then does the period *after* of the reports begin.
         if !is_deadlocked() && completed && self.acting.iter().any(ActingSubnet::has_departure) {
             time.pass(self.settings.after_ns / 4);
             match self.routes {

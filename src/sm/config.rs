@@ -21,7 +21,7 @@ pub struct Config {
     /// Whether forwarding entries alone are written where every mixture of them is proved, and hosts are moved to the
     /// other half elsewhere only; otherwise every change moves them.
     pub auto: bool,
-    /// The most memory, in bytes, for plans for losses to come, prepared while nothing happens; none: none are.
+    /// Memory limit, in bytes, for plans for future losses, prepared while the subnet is quiet; `None` prepares none.
     pub foresee: Option<usize>,
     /// How sources are moved to the other half of LIDs.
     pub sources: SourceControl,

@@ -25,7 +25,7 @@ pub type KeepLids = Box<dyn FnMut(&Fabric)>;
 pub struct Context {
     /// Its settings.
     pub config: Config,
-    /// Where orders come in and events go out.
+    /// Where orders arrive and events are posted.
     pub mailbox: SharedMailbox,
     /// Answers other managers and SA clients, and holds the election.
     pub responder: SharedResponder,

@@ -17,7 +17,7 @@ pub struct Degraded {
     pub attribute: String,
     /// `Get` or `Set`.
     pub method: String,
-    /// `silent`, `refuses`, `holds-other`, or `unfit` of what came and does not fit the subnet.
+    /// `silent`, `refuses`, `holds-other`, or `unfit` for a newcomer that does not fit the subnet.
     pub fails: String,
     /// The status of its refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]

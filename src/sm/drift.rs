@@ -1,4 +1,4 @@
-//! Addresses and forwarding entries that somebody else changed, found by asking devices in turn.
+//! Addresses and forwarding entries that were changed from outside, found by asking devices in turn.
 //!
 //! Port-change bits and traps report links, not a LID or an entry that another program wrote. So each light sweep is
 //! followed by as many further questions as there are switches, and all devices have been asked after a few of them; a

@@ -338,13 +338,14 @@ pub enum ElectionEvent {
     Swept(Vec<Peer>),
     /// A manager answered Get(SMInfo).
     Answered(Peer),
-    /// A Set(SMInfo) came in; the first command answers it, [`ElectionCommand::Accept`] or [`ElectionCommand::Refuse`].
+    /// A Set(SMInfo) was received; the first command answers it, [`ElectionCommand::Accept`] or
+    /// [`ElectionCommand::Refuse`].
     Ordered(PeerOrder, Peer),
     /// The HANDOVER was answered without an error.
     Taken(Guid),
     /// The HANDOVER was answered with an error.
     Refused(Guid),
-    /// The time of [`ElectionState::due_ns`] has come.
+    /// The time [`ElectionState::due_ns`] has been reached.
     Due,
     /// A change that cannot wait begins: something was lost.
     ChangeBegun,
@@ -544,7 +545,7 @@ fn transition(
             }
             next => next,
         },
-        // What was lost waits for nobody, and the rival may never hand over.
+        // A loss does not wait, and the rival may never hand over.
         (S::Waiting(watch), E::ChangeBegun) => (S::Master, vec![C::PassOver(News::Obstinate(watch.peer)), C::Manage]),
         (S::Waiting(_), E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
 
@@ -565,8 +566,7 @@ fn transition(
         (S::HandingOver(watch), E::Refused(by)) if by == watch.peer.guid => {
             (S::Master, vec![C::PassOver(News::Unwilling(watch.peer)), C::Sweep])
         }
-        // It was asked and did not answer: what was lost waits for nobody. It may have become master unheard, and have
-        // written.
+        // It was asked and did not answer: a loss does not wait. It may have become master unheard, and have written.
         (S::HandingOver(watch), E::ChangeBegun) => (S::Master, vec![C::PassOver(News::Deaf(watch.peer)), C::Manage]),
         (S::HandingOver(watch), E::Due) if watch.is_patient(rules) => {
             (S::HandingOver(watch.again(rules, at)), vec![C::HandOver(watch.peer.guid)])

@@ -144,7 +144,7 @@ pub(super) fn routed(config: &Config, fabric: &Fabric, sm: PortId) -> Result<Fou
     }
 }
 
-/// Whether packets of other subnets come in, whose lanes a proof of several subnets counts on.
+/// Whether packets of other subnets arrive, whose lanes a proof of several subnets relies on.
 pub(super) fn has_routers(fabric: &Fabric) -> bool {
     fabric.nodes().any(|(_, node)| node.present && node.kind == NodeKind::Router)
 }

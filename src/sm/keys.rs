@@ -36,7 +36,7 @@ pub(super) async fn locked<T: Transport>(
         let number = u32::from(fabric.port(*port).num.0);
         Ask::set(RequestTarget::Port(*port), AttributeId::PortInfo, number, info.unchanged().encode())
     };
-    // If the manager's own port is under another key, the subnet is, and nobody else need be asked.
+    // If the manager's own port is under another key, the subnet is, and no other port need be asked.
     let own_first = hidden.iter().take_while(|(port, _)| *port == sm).count();
     for asked in [&hidden[..own_first], &hidden[own_first..]] {
         if locked.iter().any(|(port, _)| *port == sm) {

@@ -165,7 +165,7 @@ impl PeerManagers {
         loop {
             let Some(command) = responder.borrow_mut().next_command() else { break };
             match command {
-                // Somebody else was master, or two were, and may have written anything: what was known is read anew.
+                // Another manager was master, or two were, and may have written anything: what was known is read again.
                 ElectionCommand::Manage if is_up => lost = true,
                 ElectionCommand::Sweep | ElectionCommand::Manage => requested = true,
                 ElectionCommand::StepDown => lost = true,

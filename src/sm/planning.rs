@@ -49,7 +49,7 @@ pub(super) async fn computed<T: Transport, R: Send + 'static>(
     let span = tracing::Span::current();
     let work = move || {
         let _entered = span.enter();
-        // Nobody takes it if the manager has ended meanwhile.
+        // The result is dropped if the manager has ended meanwhile.
         let _ = sender.send(work());
     };
     let thread = std::thread::Builder::new().name("planning".to_string()).spawn(work);

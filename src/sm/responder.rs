@@ -1,6 +1,6 @@
 //! Answers requests of others at once: other managers' SMInfo, and clients of the SA.
 //!
-//! It holds the election, because orders of other managers move the election as they come in, whatever the manager is
+//! It holds the election, because orders of other managers move the election as they arrive, whatever the manager is
 //! doing, and the election answers them. Its other commands wait until the manager takes them
 //! ([`Responder::next_command`]).
 
@@ -46,8 +46,8 @@ impl Responder {
     /// The responder of a manager with these rules; `mailbox` shows the manager's lifecycle.
     pub fn new(rules: ElectionRules, mailbox: SharedMailbox) -> SharedResponder {
         let (election, commands) = election::begin();
-        // Under ibsim nobody acknowledges, and an unrequested MAD crashes a tool or is taken for another request's
-        // answer.
+        // Under ibsim managers do not acknowledge, and an unrequested MAD crashes a tool or is taken for another
+        // request's answer.
         let pace = RmppPace { unheard: false, ..RmppPace::default() };
         let sa = Sa::new(SaLimits { sm_key: rules.sm_key, pace, ..SaLimits::default() });
         let commands = commands.into();

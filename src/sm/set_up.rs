@@ -66,7 +66,7 @@ impl PortsSetUp {
     }
 }
 
-/// Writes the settings of all ports of a subnet that carries traffic, and brings up those that bounced while nobody
+/// Writes the settings of all ports of a subnet that carries traffic, and brings up those that bounced while no manager
 /// managed it: the tables in force lead through them, and were proved so. A port that stayed ARMED would hold packets
 /// for ever, and no barrier would pass.
 pub(super) async fn everything<T: Transport>(manager: &mut Manager<T>, basis: &Basis<'_>) -> Result<(), SmError> {

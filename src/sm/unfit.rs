@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(fitting(&known, (&rest, sm(&rest)), 4), (rest.clone(), vec![]));
     }
 
-    /// `known` with what has come, and what stands against giving LIDs to all.
+    /// `known` with the newcomers, and the reason why not all can get LIDs.
     fn refused(known: &Fabric, found: &Fabric, kept: &str) -> (Fabric, LidError) {
         let whole = union(known, found).expect("they fit").fabric;
         let kept = Guid2Lid::read(kept.as_bytes(), "kept").expect("it can be read");

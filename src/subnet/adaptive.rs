@@ -23,8 +23,8 @@ const FIRST: usize = 2;
 pub(super) type AdaptiveKinds = BTreeMap<u32, bool>;
 
 impl<T: Transport> Manager<T> {
-    /// The switches of the known fabric that say that adaptive routing, or a fallback to other outputs, is on, in index
-    /// order; none if that `until_event` events and one has come.
+    /// The switches of the known fabric that report adaptive routing, or a fallback to other outputs, as on, in index
+    /// order; `None` if `until_event` is set and an event has arrived.
     ///
     /// # Errors
     /// No fabric is known, or the port failed.

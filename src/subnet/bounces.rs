@@ -63,7 +63,7 @@ impl<T: Transport> Manager<T> {
     ) -> Result<BTreeSet<NodeId>, SubnetError> {
         let mut changed = BTreeSet::new();
         let Some(topology) = &self.topology else { return Ok(changed) };
-        // If nobody has cleared the bits, they also report earlier changes.
+        // If the bits have not been cleared, they also report earlier changes.
         let speak = |switch: &&NodeId| self.has_cleared && !self.keeps_its_bit(**switch);
         let switches: BTreeSet<NodeId> = switches.into_iter().filter(speak).copied().collect();
         let mut exchange = Exchange::new(self.timing);

@@ -82,7 +82,7 @@ pub(super) enum RequestBody {
     },
 }
 
-/// An answer as it came in.
+/// An answer as received.
 #[derive(Clone, Debug)]
 pub(super) struct MadAnswer {
     /// 15 bits of status; 0: success.
@@ -172,7 +172,7 @@ pub(super) struct Answered {
     late: usize,
 }
 
-/// Out of so many answers one that came only after a retry means that MADs are being lost.
+/// One in this many answers only after a retry means that MADs are being lost.
 const LOSS_IS_ONE_IN: usize = 50;
 
 /// At most how many times over a request has its tries while MADs are being lost: with one in five lost on each way,
@@ -404,7 +404,7 @@ impl Exchange {
         self.deadlines.first().map(|&(deadline_ns, _)| deadline_ns)
     }
 
-    /// Drops what only reads, outstanding or not: nothing changes by it, so nobody need wait for its end.
+    /// Drops requests that only read, outstanding or not: they change nothing, so there is no need to wait for them.
     pub(super) fn forget_reads(&mut self) {
         let is_read = |request: &MadRequest| request.method == Method::Get;
         for device in 0..self.devices.len() as u32 {

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 pub(super) type SilentPlaces = BTreeSet<(Guid, u16)>;
 
 impl<T: Transport> Manager<T> {
-    /// Asks devices side by side; none if `until_event` and one has come.
+    /// Asks devices in parallel; `None` if `until_event` is set and an event has arrived.
     ///
     /// # Errors
     /// As [`Manager::ask`].

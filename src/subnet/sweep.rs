@@ -516,9 +516,9 @@ impl Sweep {
         of_switches.filter(|&id| passes(id) && !far.contains(&id)).collect()
     }
 
-    /// A LID held by two ports stays with the one that carries data, else with the lower GUID: a device that comes from
-    /// another subnet, or was away, still holds the LID that it was given there. The other port counts as one without a
-    /// LID.
+    /// A LID held by two ports stays with the one that carries data, else with the lower GUID: a device from another
+    /// subnet, or one that was away, still holds the LID that it was given there. The other port counts as one without
+    /// a LID.
     fn drop_doubled_lids(&mut self) {
         let mut holders: Vec<(bool, Guid, usize, PortNum)> = Vec::new();
         for (node, found) in self.found.iter().enumerate() {

@@ -234,7 +234,7 @@ impl<'a> Run<'a> {
     fn figures(&self) -> Markup {
         let report = self.report;
         let outage = report.outage.as_ref();
-        // How long others were out says little while some are. Of a pair that sent nothing more nobody can tell.
+        // How long others were out says little while some are. The state of a pair that sent nothing more is unknown.
         let longest = outage.and_then(|own| own.longest.as_ref()).map_or("–".to_string(), |own| duration(own.ns));
         let outages = match outage.map_or((0, 0), |own| (own.still_out, own.not_seen_again)) {
             (0, 0) => ("longest outage", longest, ""),

@@ -56,8 +56,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Reads the state of the outputs of each device. All count as requested when the first request was sent and as
-    /// answered when the last answer came, which never favours a proof.
+    /// Reads the state of the outputs of each device. All count as requested when the first request was sent, and as
+    /// answered when the last answer arrived, which never favours a proof.
     async fn lane_readings(
         &mut self,
         devices: &BTreeMap<NodeId, PortMask>,

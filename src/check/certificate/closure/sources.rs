@@ -77,7 +77,7 @@ impl Closure<'_> {
     /// Verifies that whatever sources can send is listed.
     pub(super) fn check_sources(&mut self, now: &Now<'_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
-        // Nobody sends to a newcomer before it takes part.
+        // No source sends to a newcomer before it takes part.
         if !self.moments.admits(class.owner, moment, class.half) {
             return Ok(());
         }

@@ -45,7 +45,7 @@ impl BaseKeeper {
         self.at_work = Some(Work { of, base });
     }
 
-    /// What is known of the state that it began with last, now or later.
+    /// The base of the state that it last started from, available now or later.
     pub fn known(&self) -> Option<KnownBase> {
         self.at_work.as_ref().map(|work| work.base.clone())
     }
@@ -64,7 +64,7 @@ impl Work {
 }
 
 impl Running {
-    /// What a change begins with.
+    /// The base that a change begins with.
     pub(super) fn in_force(&self, policy: Policy) -> InForce {
         InForce {
             before: self.routed.clone(),

@@ -22,14 +22,14 @@ use std::time::Duration;
 /// How long a thread that pauses waits before it looks again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How far the plans for single losses are.
+/// Progress of the plans for single losses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ForeseenCount {
     /// Switches and cables between switches that can be lost.
     pub losses: usize,
-    /// Those with a plan.
+    /// Losses with a plan.
     pub ready: usize,
-    /// Those for which none can be prepared: the SM is cut off, or no scheme is proved.
+    /// Losses for which no plan can be prepared: the SM is cut off, or no scheme is proved.
     pub without: usize,
     /// Memory that the plans take, about, in bytes.
     pub bytes: usize,
@@ -142,7 +142,7 @@ impl Foreseer {
         Foreseer { at_work: Some(Work { base, shared }), ..Foreseer::new(0) }
     }
 
-    /// How far it is.
+    /// Its progress.
     pub fn count(&self) -> ForeseenCount {
         self.at_work.as_ref().map(|work| work.shared.plans().count).unwrap_or_default()
     }

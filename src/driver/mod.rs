@@ -133,7 +133,7 @@ impl Trail {
         self.0.borrow_mut().entered.push(state);
     }
 
-    /// Where the change under way stands, or one that stands still; none between changes.
+    /// Position of the change in progress, or of a halted one; `None` between changes.
     pub fn progress(&self) -> Option<ChangeProgress> {
         self.0.borrow().progress.clone()
     }

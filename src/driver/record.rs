@@ -78,7 +78,7 @@ pub struct ChangeRecord {
     /// The plans that ran, in order: each after the first because the subnet had changed meanwhile, or because the one
     /// before it was to be followed.
     pub plans: Vec<Arc<Vetted>>,
-    /// How often it started again because the subnet had changed.
+    /// Restarts because the subnet had changed.
     pub restarts: usize,
     /// The last plan that ran.
     pub plan: Arc<Vetted>,

@@ -196,7 +196,7 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// During a change, takes cables whose ports went down and came back into use again, where their devices have lost
+    /// During a change, takes cables whose ports went down and returned into use again, where their devices have lost
     /// nothing; the others count as gone. The same holds for those that the wave in hand makes ACTIVE, where a write of
     /// it has `failed`: they were ARMED before the change was planned. Returns whether that can be.
     async fn take_on_bounced(&mut self, discovered: &Discovered, failed: bool) -> Result<bool, DriverError> {
@@ -227,7 +227,7 @@ impl<S: SubnetManager> Driver<S> {
     }
 }
 
-/// Cables that are to carry data, and whose ports went down and came back: these are in INITIALIZE, and until a manager
+/// Cables that are to carry data, and whose ports went down and returned: these are in INITIALIZE, and until a manager
 /// takes them on from there, no packet and no token passes.
 pub(super) struct BouncedCables {
     /// Both ends of those whose devices carry data elsewhere, or are the manager's own: these have lost nothing.
@@ -319,7 +319,8 @@ impl Running {
         lacks(&self.routed, &wanted).then_some(wanted)
     }
 
-    /// What is left of the routing in force without what is gone and what `aside` removes; none if it uses neither.
+    /// The fabric of the routing in force without lost elements and those that `aside` removes; `None` if the routing
+    /// uses none of them.
     pub fn less(&self, aside: impl Fn(&Fabric) -> Fabric) -> Option<Fabric> {
         let usable = change::within_reach(&aside(&self.alive), self.sm);
         lacks(&usable, &self.routed).then(|| common(&usable, &self.routed))

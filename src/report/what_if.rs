@@ -22,7 +22,7 @@ pub struct WhatIfReport {
     pub lmc: u8,
     pub sm: String,
     pub devices: DeviceReport,
-    /// How many elements die at once.
+    /// Number of elements lost at once.
     pub at_once: usize,
     /// Switches, cables between switches, and cables to end ports that were looked at.
     pub switches: usize,
@@ -30,12 +30,12 @@ pub struct WhatIfReport {
     /// Whether all cables were looked at; else one of those between the same two switches, the busiest.
     pub every_cable: bool,
     pub host_cables: usize,
-    /// The most losses for which a change was planned: the first of those that leave pairs without a way, in the order
-    /// of the list. None for all.
+    /// Limit on the losses for which a change was planned: the first of those that leave pairs without a path, in the
+    /// order of the list. `None` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst: Option<usize>,
-    /// The worst first: those after which no change is proved, then by end ports cut off, then by pairs without a way
-    /// and for how long. Those for which no change was planned come last, in the same order.
+    /// The worst first: those after which no change is proved, then by end ports cut off, then by pairs without a path
+    /// and for how long. Those for which no change was planned are last, in the same order.
     pub losses: Vec<LossReport>,
     /// What a reader should know of the tables in force.
     pub notes: Vec<String>,

@@ -22,7 +22,7 @@ pub(super) struct AsideElements {
 }
 
 impl AsideElements {
-    /// Those that an earlier manager has recorded.
+    /// The elements that an earlier manager has recorded as set aside.
     pub(super) fn named(names: &[String]) -> AsideElements {
         AsideElements { missed: names.iter().map(|name| (name.clone(), 0)).collect() }
     }

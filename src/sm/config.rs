@@ -51,7 +51,7 @@ pub struct Config {
     pub subnet_timeout: u8,
     /// Where long computations run.
     pub planning: Planning,
-    /// What to do with a running subnet whose tables can neither be proved nor mended with a proof.
+    /// What to do with a running subnet whose tables can neither be proved nor repaired with a proof.
     pub takeover: Takeover,
     /// Whether switches are managed that choose outputs by themselves: no proof covers what they send elsewhere than
     /// their entries say.
@@ -116,7 +116,7 @@ impl Default for AgeLimits {
     }
 }
 
-/// What to do with a subnet that carries traffic under tables that can neither be proved nor mended with a proof.
+/// What to do with a subnet that carries traffic under tables that can neither be proved nor repaired with a proof.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Takeover {
     /// Write nothing, and report why: hosts may stay without connection for as long as that lasts.

@@ -27,13 +27,13 @@ enum Question {
     Block(NodeId, u16),
 }
 
-/// Where the round of questions goes on.
+/// Where the round of requests continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rounds {
     next: usize,
 }
 
-/// What devices hold that they were not given.
+/// Values in devices that this manager did not write.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drift {
     ports: Vec<PortId>,
@@ -46,7 +46,7 @@ impl Drift {
         &self.ports
     }
 
-    /// What differs, in words; none if nothing does.
+    /// The differences, in words; `None` if there are none.
     pub(super) fn in_words(&self, fabric: &Fabric) -> Option<String> {
         let port = |&port: &PortId| format!("the LIDs of {}", fabric.describe_port(port));
         let block = |&(switch, block): &(NodeId, u16)| format!("block {block} of {}", fabric.describe_node(switch));

@@ -20,7 +20,7 @@ use crate::tables::{NodeSlToVl, SlToVl, Write};
 use crate::transport::Transport;
 use crate::verify;
 
-/// What is still to be run before a subnet is up.
+/// Work that remains before a subnet is up.
 pub(super) enum Pending {
     /// SL-to-VL tables, while hosts have ways to each other by tables that are proved on any lanes.
     Lanes {

@@ -60,8 +60,7 @@ impl Responder {
         &self.election
     }
 
-    /// What it may do to the subnet: nothing as long as it is to manage it and has not read anew what is there, since
-    /// another manager may have written.
+    /// What it may do to the subnet: nothing until it has read the subnet again, if another manager may have written.
     pub(super) fn mandate(&self) -> Mandate {
         match self.commands.contains(&ElectionCommand::Manage) {
             true => Mandate::Silent,
@@ -79,7 +78,7 @@ impl Responder {
         self.rules.rank
     }
 
-    /// What is wrong with another manager, as long as that lasts.
+    /// The present problem with another manager, if any.
     pub fn trouble(&self) -> Option<News> {
         match (&self.election, self.election.other()) {
             (ElectionState::Waiting(_), Some(rival)) => Some(News::Rival(rival)),

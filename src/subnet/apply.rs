@@ -78,7 +78,7 @@ enum Kind {
     Port(PortId, PortChange),
 }
 
-/// What a write that fails means for those that are not sent yet.
+/// The effect of a failed write on those that are not sent yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum OnFailure {
     /// None of them is sent.

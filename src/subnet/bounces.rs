@@ -16,7 +16,7 @@ use crate::wire::{AttributeId, SwitchInfo};
 use std::collections::BTreeSet;
 
 impl<T: Transport> Manager<T> {
-    /// Of these ports, those whose links have changed since the last sweep.
+    /// The given ports whose links have changed since the last sweep.
     ///
     /// # Errors
     /// The port failed.
@@ -55,8 +55,7 @@ impl<T: Transport> Manager<T> {
         met
     }
 
-    /// Those of these switches that report a changed port since the last sweep, or do not answer. All are asked at
-    /// once.
+    /// The given switches that report a changed port since the last sweep, or do not answer. All are asked at once.
     pub(super) async fn changed_among(
         &mut self,
         switches: impl IntoIterator<Item = &NodeId>,

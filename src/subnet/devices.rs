@@ -25,7 +25,7 @@ pub enum DeviceProfile {
     Standard,
 }
 
-/// What is settled by a profile. Times are nanoseconds.
+/// The settings of a profile. Times are in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct DeviceSettings {
     /// The observer of empty lanes.
@@ -48,7 +48,7 @@ pub struct DeviceSettings {
     pub window: Option<usize>,
     /// Time without an answer after which an SMP is sent again.
     pub smp_timeout_ns: u64,
-    /// How often an SMP is sent again.
+    /// Maximum retransmissions of an SMP.
     pub smp_retries: u32,
     /// Time after which a barrier is given up.
     pub barrier_timeout_ns: u64,
@@ -74,7 +74,7 @@ impl DeviceProfile {
         }
     }
 
-    /// What it settles.
+    /// Its settings.
     pub fn settings(self) -> DeviceSettings {
         let of_manager = Timing::default();
         match self {

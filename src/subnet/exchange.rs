@@ -105,7 +105,7 @@ pub(super) enum MadData {
 #[derive(Clone, Debug)]
 pub(super) struct Completed {
     pub(super) request: MadRequest,
-    /// How often it was sent.
+    /// Number of times it was sent.
     pub(super) sent: u32,
     /// When it was sent last.
     pub(super) last_sent_ns: u64,

@@ -16,7 +16,7 @@ use crate::transport::Transport;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How far a change by scheme `double` has moved the sources.
+/// Progress of a change by scheme `double` in moving the sources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FenceStage {
     /// No half is closed.
@@ -43,10 +43,10 @@ impl FenceStage {
     }
 }
 
-/// What a change determines of the fence.
+/// The fence, as a change determines it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Fence {
-    /// How far it has moved the sources.
+    /// Its progress in moving the sources.
     pub stage: FenceStage,
     /// The SL-to-VL tables of end ports, as they are without a fence once the writes of the wave have landed.
     pub tables: Vec<(PortId, SlToVl)>,
@@ -218,7 +218,7 @@ impl<T: Transport> Manager<T> {
         self.fence.maybe_closed = closed.iter().map(|&port| key(&known.fabric, port)).collect();
     }
 
-    /// How many end ports are known to discard service levels of data, or are about to.
+    /// Number of end ports that are known to discard service levels of data, or are about to.
     pub fn closed_ends(&self) -> usize {
         let Some(known) = &self.topology else { return 0 };
         let FenceState { stage, maybe_closed, in_force, .. } = &self.fence;

@@ -63,7 +63,7 @@ pub struct DeviceFault {
     pub since_ns: u64,
     /// When it was seen last.
     pub last_ns: u64,
-    /// How often it was seen.
+    /// Number of times it was seen.
     pub times: u32,
     /// The modifier of the request, as far as it matters.
     modifier: u32,
@@ -149,7 +149,7 @@ impl DeviceFault {
     }
 }
 
-/// What a `Set` asks for: the modifier and the data.
+/// The modifier and the data of a `Set`.
 pub(super) type WrittenTable = (u32, Box<[u8; SMP_DATA_SIZE]>);
 
 /// A device that was left out for what it fails at.
@@ -225,7 +225,7 @@ impl Health {
         self.faults.values().any(|fault| !self.is_out(fault.device) && fault.retrial.is_due(now_ns))
     }
 
-    /// What such devices are to be asked for now.
+    /// The requests that are due for such devices now.
     pub(super) fn take_retrials(&mut self, now_ns: u64) -> Vec<DeviceFault> {
         let absent = &self.absent;
         let is_out = |device: Guid| absent.get(&device).is_some_and(|absence| absence.is_out);
@@ -460,7 +460,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// What devices fail at, by GUID and attribute, and whether each is left out for it.
+    /// The failures of devices, by GUID and attribute, and whether each device is left out for it.
     pub fn faults(&self) -> impl Iterator<Item = (&DeviceFault, bool)> {
         self.health.faults.values().map(|fault| (fault, fault.essential && self.health.is_out(fault.device)))
     }

@@ -79,7 +79,7 @@ pub struct Manager<T> {
     pub(super) timing: Timing,
     m_key: u64,
     pub(super) topology: Option<KnownTopology>,
-    /// What the last sweep found, compared with that topology.
+    /// The result of the last sweep, compared with that topology.
     pub(super) found: Freshness,
     /// Switches whose ports the next glance asks for, whatever they report: their port-change bits were cleared, or a
     /// copy of the `Set` that clears them may still arrive.
@@ -116,11 +116,11 @@ pub struct Manager<T> {
     pub(super) zero: CounterZero,
     /// Which kinds of switches report whether they choose outputs by themselves.
     pub(super) adaptive: AdaptiveKinds,
-    /// What did not answer the last time that it was asked beside other work.
+    /// Requests that went unanswered the last time they were made alongside other work.
     pub(super) silent: SilentPlaces,
     /// LIDs that have sent traps as a manager's port.
     pub(super) callers: BTreeSet<Lid>,
-    /// What devices fail at.
+    /// The failures of devices.
     pub(super) health: Health,
     /// Devices from which sweeps had no answer, behind links that are up.
     pub(super) missing: MissingDevices,
@@ -140,7 +140,7 @@ pub struct Manager<T> {
     pub(super) serving_ns: Option<u64>,
 }
 
-/// What sweeps and glances found.
+/// The results of sweeps and glances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Freshness {
     /// Change bits were cleared, and what they spoke of is in no known fabric.
@@ -169,7 +169,7 @@ impl KnownTopology {
     }
 }
 
-/// What a sweep found, known devices and others, with the paths through it.
+/// The devices that a sweep found, known or not, with the paths through them.
 #[derive(Debug)]
 pub struct SweptTopology(KnownTopology);
 

@@ -37,7 +37,7 @@ pub struct MissingDevice {
     retrial: Retrial,
 }
 
-/// What is missing, by the near end of its link.
+/// Missing devices, by the near end of their links.
 pub(super) type MissingDevices = BTreeMap<(Guid, PortNum), MissingDevice>;
 
 impl<T: Transport> Manager<T> {

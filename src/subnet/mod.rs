@@ -51,7 +51,7 @@ use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use async_trait::async_trait;
 use std::sync::Arc;
 
-/// How many requests are made at a time: building those of a thousand switches takes long, and incoming requests wait
+/// Number of requests built at a time: building those of a thousand switches takes long, and incoming requests wait
 /// meanwhile.
 pub const REQUESTS_AT_A_TIME: usize = 4096;
 
@@ -124,7 +124,7 @@ pub struct Retiring<'a> {
     pub sources: &'a [PortId],
 }
 
-/// What the SA answers from: the routing in force, and the one that is about to be.
+/// The basis of the SA's answers: the routing in force, and the next one.
 #[derive(Clone, Debug)]
 pub struct Outlook {
     /// The routed fabric, in the indices of the known one.
@@ -151,7 +151,7 @@ pub struct Leaving<'a> {
     /// Between two waves: nothing is removed yet, and everything sent earlier must have arrived or been discarded
     /// (W.3).
     pub ages: bool,
-    /// What end ports had mapped to a lane before they were fenced must have left first (P3.8).
+    /// Whether packets that end ports had mapped to a lane before they were fenced must have left first (P3.8).
     pub fenced: bool,
 }
 

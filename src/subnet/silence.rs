@@ -11,7 +11,7 @@ use crate::transport::Transport;
 use crate::wire::AttributeId;
 use std::collections::BTreeSet;
 
-/// What went unanswered the last time: the GUID of the device or port, and the number of the attribute.
+/// The requests that went unanswered the last time: the GUID of the device or port, and the number of the attribute.
 pub(super) type SilentPlaces = BTreeSet<(Guid, u16)>;
 
 impl<T: Transport> Manager<T> {

@@ -35,7 +35,7 @@ use reconfig::plan::Scheme;
 use reconfig::scenario::SimulationReport;
 use sections::Run;
 
-/// Where a page comes from, so that its reader can make it again.
+/// The origin of a page, so that its reader can reproduce it.
 pub struct Origin {
     /// The command line, quoted for a shell.
     pub command: String,

@@ -1,11 +1,10 @@
 //! Plans for losses that have not happened: prepared in a thread while the subnet is quiet, and taken when one of them
 //! happens.
 //!
-//! A preparation is a function of the state of the subnet, of the intent and of what is left, and nothing else. So a
-//! plan that was prepared for the same three is the plan that would be prepared now, and that they are the same is
-//! checked before it is taken. A plan is for the loss of one switch or of one cable between switches; whatever else
-//! happens is prepared when it has happened. Deliberately omitted: the loss of a host, which leaves nothing to be
-//! routed around.
+//! A preparation is a function of the state of the subnet, the intent and the surviving fabric, and of nothing else. So
+//! a plan that was prepared for the same three is the plan that would be prepared now; that they are the same is
+//! checked before it is used. A plan is for the loss of one switch or of one cable between switches; other losses are
+//! planned when they happen. Deliberately omitted: the loss of a host, which leaves nothing to be routed around.
 
 use super::sighting::lacks;
 use super::{Intent, Running, prepared};

@@ -3,11 +3,12 @@
 //!
 //! On entry: a [`SubnetManager`] and the known state of the subnet ([`Running`]). On return of a change: a
 //! [`ChangeRecord`], and an updated `Running`, from which the next change starts. Between two commands the driver
-//! checks whether the subnet changed: an event counts as a change only if a glance or a sweep confirms it, since traps
-//! repeat and come late. Writes to dead elements count as done. A newcomer does not disturb a change in progress: the
-//! next change serves it, and it must be known beforehand ([`fabric::difference`](crate::fabric::difference) makes the
-//! union of two fabrics). With a journal every command is on disk before it is carried out, and a later driver goes on
-//! where an earlier one was killed ([`StandingChange`]). Deliberately omitted: any decision (`machine`).
+//! checks whether the subnet changed: an event counts as a change only if a glance or a sweep confirms it, because
+//! traps repeat and arrive late. Writes to dead elements count as done. A newcomer does not disturb a change in
+//! progress: the next change serves it, and it must be known by then ([`fabric::difference`](crate::fabric::difference)
+//! makes the union of two fabrics). With a journal, every command is on disk before it is carried out, and a later
+//! driver continues where an earlier one was killed ([`StandingChange`]). Deliberately omitted: any decision
+//! (`machine`).
 
 mod ahead;
 mod error;

@@ -1,4 +1,4 @@
-//! What sweeps and glances show of the subnet, beside the fabric that the driver knows.
+//! The results of sweeps and glances, compared with the fabric that the driver knows.
 
 use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::change;

@@ -1,4 +1,4 @@
-//! A running manager, its events, and what became of a change, as people read them.
+//! A running manager, its events, and the outcomes of changes, as text.
 
 use super::devices::profile;
 use super::quantity::{count, counted, duration};

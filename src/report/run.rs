@@ -1,4 +1,4 @@
-//! What reports of simulated runs share: phases, fates of packets, how a run ended.
+//! Common parts of reports of simulated runs: phases, fates of packets, how a run ended.
 
 use super::compare;
 use super::quantity::{count, counted, duration, latency, repaired, root_pair};

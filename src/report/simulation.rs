@@ -1,4 +1,4 @@
-//! One simulated run on one screen: the change of one subnet, or several subnets with what lies between them.
+//! One simulated run on one screen: the change of one subnet, or several subnets with the routers between them.
 
 use super::adversary::adversary;
 use super::cut_off;

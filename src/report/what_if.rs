@@ -1,4 +1,4 @@
-//! What each loss would do to a subnet, the worst first: a table, JSON, and CSV.
+//! The effect of each loss on a subnet, the worst first: a table, JSON, and CSV.
 
 use super::devices::devices;
 use super::quantity::{count, counted, duration, size_of};

@@ -48,7 +48,7 @@ pub struct SimulationReport {
     pub outcome: Ending,
     /// Why it did not complete.
     pub reason: Option<String>,
-    /// A description of what changes: what leaves or comes.
+    /// A description of the change: the elements removed or added.
     pub what: String,
     /// The elements that leave and come, each by name.
     #[serde(flatten)]
@@ -388,7 +388,7 @@ pub struct SubnetChange {
     pub subnet: String,
     /// How it ended.
     pub outcome: Ending,
-    /// The element that leaves.
+    /// The element that is removed.
     pub what: String,
     /// Root of R.
     pub root_before: Option<String>,

@@ -87,8 +87,9 @@ impl Timeline<'_> {
         self.settings.departure == Departure::Sudden
     }
 
-    /// The element dies, comes or is announced, and all managers concerned act at the same time. Subnet administrations
-    /// and routers know of a planned change beforehand, of a loss once the first manager has noticed it.
+    /// The element fails, is added or is announced, and all managers concerned act at the same time. Subnet
+    /// administrations and routers know of a planned change beforehand, of a loss once the first manager has noticed
+    /// it.
     fn change(&self, time: &mut Time<'_>, engines: &Engines) -> Vec<DrivenChange> {
         let driver = |(acting, ahead): (&ActingSubnet<'_>, &PreparedAhead)| {
             let mut driver = acting.driver(engines.after.clone(), &acting.setup.before);

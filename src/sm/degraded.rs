@@ -1,4 +1,4 @@
-//! What the subnet lacks because devices fail: for status, metrics and log.
+//! Services that the subnet lacks because devices fail: for status, metrics and log.
 
 use crate::ids::Guid;
 use crate::subnet::{DeviceFault, FailingAs, Manager, MissingDevice};

@@ -1,8 +1,8 @@
 //! Addresses and forwarding entries that were changed from outside, found by asking devices in turn.
 //!
-//! Port-change bits and traps report links, not a LID or an entry that another program wrote. So each light sweep is
-//! followed by as many further questions as there are switches, and all devices have been asked after a few of them; a
-//! survey reads every LID at once. What differs is written again, since nothing that is proved is true of it.
+//! Port-change bits and traps report links, not a LID or an entry that another program wrote. So after each light sweep
+//! the manager makes as many further requests as there are switches, and after a few sweeps it has asked all devices; a
+//! survey reads every LID at once. Values that differ are rewritten, because no proof covers them.
 
 use super::config::Config;
 use super::error::SmError;

@@ -5,11 +5,11 @@
 //! return: the state, and commands to be carried out in order. Holds: this manager writes only in `master` and
 //! `yielding` ([`ElectionState::may_write`]), which a change that cannot wait brings it back to; it leaves them for a
 //! manager of higher rank only after a sweep found that manager, and never during a change; a standby takes over after
-//! [`ElectionRules::polls`] unanswered polls; a manager that neither takes the subnet nor gives it up is passed over
-//! for a while, so no master waits for another for ever.
-//! `state-machines/election.yaml` states the same by hand, and a test compares the two. Sources: InfiniBand
-//! Architecture Specification, volume 1, section 14.4; where it leaves room, OpenSM's behaviour. Deliberately omitted:
-//! MADs, a clock, retries of single SMPs, and resignation: a manager that ends falls silent.
+//! [`ElectionRules::polls`] unanswered polls; a manager that neither takes over the subnet nor gives it up is passed
+//! over for a while, so no master waits for another forever. `state-machines/election.yaml` states the same by hand,
+//! and a test compares the two. Sources: InfiniBand Architecture Specification, volume 1, section 14.4; where it leaves
+//! room, OpenSM's behaviour. Deliberately omitted: MADs, a clock, retries of single SMPs, and resignation: a manager
+//! that ends falls silent.
 
 use crate::ids::Guid;
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! What a subnet already holds: its tables, and whether it carries traffic.
+//! The installed state of a subnet: its tables, and whether it carries traffic.
 
 use super::error::SmError;
 use crate::fabric::{Fabric, NodeId, PortId};

@@ -1,4 +1,4 @@
-//! What is still to be run before a subnet is up, while its hosts send and clients of the SA are answered.
+//! The work that remains before a subnet is up, while its hosts send and SA clients are answered.
 //!
 //! On entry: a subnet as it was brought up, and what is left to do. On return: the subnet is up, or an error, and the
 //! next look reads its state again. Deliberately omitted: choosing what is run (`bring_up`).
@@ -35,8 +35,8 @@ pub(super) enum Pending {
 }
 
 impl<T: Transport> Upkeep<T> {
-    /// Runs what is still to be run before the subnet is up. Clients of the SA are answered meanwhile. Returns the
-    /// state of the half that it leaves.
+    /// Does the work that remains before the subnet is up. SA clients are answered meanwhile. Returns the state of the
+    /// half that it leaves.
     pub(super) async fn finish(&mut self, context: &Context, pending: Pending) -> Result<RetiredHalf, SmError> {
         let (record, name, retired) = match pending {
             Pending::Lanes { writes, ages } => {

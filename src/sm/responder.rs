@@ -1,4 +1,4 @@
-//! Answers requests of others at once: other managers' SMInfo, and clients of the SA.
+//! Answers outside requests at once: SMInfo of other managers, and SA clients.
 //!
 //! It holds the election, because orders of other managers move the election as they arrive, whatever the manager is
 //! doing, and the election answers them. Its other commands wait until the manager takes them

@@ -1,9 +1,9 @@
 //! Keeps a subnet that is up routed: one method for each command of the lifecycle.
 //!
-//! A survey follows every event, and its result decides; a glance before it shows losses only, and nothing but the
-//! routing is changed on its word. A port that only bounced is set up again under the routing in force. Losses are
-//! routed around first ([`Running::wanted`](crate::driver::Running::wanted)); newcomers are then
-//! addressed, set up, and added to the routing (G.6).
+//! A survey follows every event, and its result decides; a glance before it shows only losses, and only the routing is
+//! changed because of it. A port that only bounced is set up again under the routing in force. Losses are routed around
+//! first ([`Running::wanted`](crate::driver::Running::wanted)); newcomers are then addressed, set up, and added to the
+//! routing (G.6).
 
 use super::aside::AsideElements;
 use super::bring_up::{self, BroughtUp};

@@ -1,9 +1,9 @@
-//! What devices do by themselves, as a named profile: one word makes the same settings for simulating a change,
-//! planning it and making it.
+//! The capabilities of devices, as a named profile: one word gives the same settings for simulating, planning and
+//! making a change.
 //!
 //! A profile is a value of settings that can each be given by themselves; it chooses nothing at run time. `Agents` are
-//! devices that a vendor has extended (docs/WIRE.md): they pass tokens on and move their hosts when they are notified.
-//! `Standard` devices know nothing of us, and hold what OpenSM programs. Deliberately omitted: the time in which a
+//! devices that a vendor has extended (docs/WIRE.md): they pass tokens on and move their hosts when notified.
+//! `Standard` devices do not know `reconfig`, and hold what OpenSM programs. Deliberately omitted: the time in which a
 //! manager computes, which depends on its machine.
 
 use super::{SourceControl, Timing};

@@ -1,9 +1,9 @@
-//! What devices fail at, attribute by attribute, and which of them are left out for it.
+//! Failures of devices, per attribute, and the devices that are left out for them.
 //!
 //! A device that fails at one attribute may serve all others. Each failure is kept until the same request succeeds; the
 //! caller decides whether the device can be used nevertheless. One that cannot is *left out*: sweeps treat it as one
 //! that does not answer, its neighbours take the links to it down, and no packet of it passes. It is asked again after
-//! a pause, which doubles each time that it fails anew.
+//! a pause, which doubles with each further failure.
 
 use super::manager::{Failed, KnownTopology, Manager};
 use super::missing::LONGEST_PAUSE_NS;

@@ -1,4 +1,4 @@
-//! Devices that do not answer though their links are up: they are looked for again at each such link.
+//! Devices that do not answer although their links are up: searches for them again at each such link.
 //!
 //! A device that is silent in all sweeps counts as gone, and its links are taken down (C.5). They train again to
 //! INITIALIZE, in which they carry subnet management but no data, so the device can be asked as before. No trap reports

@@ -1,4 +1,4 @@
-//! Questions that nothing may wait for: what was silent the last time is asked once, without retries.
+//! Requests that nothing may wait for: a device that was silent the last time is asked once, without retries.
 //!
 //! SMInfo and AdaptiveRoutingInfo are such questions. A device that fails at them serves all else, so `health` has no
 //! record of it. Deliberately omitted: what the sweep before had no answer to, which may be known only by the port in

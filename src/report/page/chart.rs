@@ -1,4 +1,4 @@
-//! Charts over simulated time, as SVG that takes its colours from the page. Each says in words what it shows, and each
+//! Charts over simulated time, as SVG that takes its colours from the page. Each has a description in words, and each
 //! bin its numbers.
 
 use super::super::quantity::{count, duration};

@@ -1,4 +1,4 @@
-//! The page about a running manager: a shell that stays, and parts that are drawn again whenever they change.
+//! The page about a running manager: a static shell, and parts that are redrawn whenever they change.
 
 use super::super::manager::{change_beside, change_sentence, manager_event, manager_facts_rows, manager_line};
 use super::super::quantity::{count, counted, duration};

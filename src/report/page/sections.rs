@@ -559,7 +559,7 @@ pub(super) fn settings(reports: &[SimulationReport]) -> Vec<(&'static str, Strin
     ]
 }
 
-/// A change whose writes began and never came to an end, as far as the time series shows it.
+/// A change whose writes began and never finished, as far as the time series shows it.
 #[derive(Clone, Copy)]
 struct Unfinished {
     /// When what was changed happened.

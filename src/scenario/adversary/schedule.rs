@@ -55,7 +55,7 @@ pub struct Step {
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(tag = "step", rename_all = "kebab-case")]
 pub enum Deed {
-    /// The element dies.
+    /// The element fails.
     Death,
     /// A write lands.
     Write {

@@ -56,7 +56,7 @@ impl EngineArguments {
         Ok(Arc::from(engine))
     }
 
-    /// The name of the engine before the change, for reports; `own` is the command's own, where none is named.
+    /// The name of the engine before the change, for reports; `own` is the command's default.
     pub(super) fn name_or(&self, own: &'static str) -> &'static str {
         match &self.engine[..] {
             [] => own,
@@ -65,7 +65,7 @@ impl EngineArguments {
         }
     }
 
-    /// The engine before the change, and the one after it; `own` are the command's own engines, where none is named.
+    /// The engine before the change, and the one after it; `own` names the command's default engines.
     pub(super) fn engines_or(&self, own: &str) -> Result<Engines, Failure> {
         let own: Vec<String> = own.split(',').map(str::to_string).collect();
         let before = self.listed(if self.engine.is_empty() { &own } else { &self.engine })?;
@@ -83,7 +83,7 @@ pub(super) enum SchemeChoice {
 }
 
 impl SchemeChoice {
-    /// The scheme, where one was named, otherwise the one that always does.
+    /// The named scheme, else the one that always works.
     pub(super) fn scheme(self) -> Scheme {
         match self {
             SchemeChoice::Auto => Scheme::Double,
@@ -160,7 +160,7 @@ pub(super) struct RateArguments {
 }
 
 impl RateArguments {
-    /// The rate where no profile of devices is chosen.
+    /// The rate if no profile of devices is chosen.
     pub(super) fn rate(self) -> SmpRate {
         SmpRate { smp_ns: self.smp_time, window: self.window.map(|window| window as usize) }
     }
@@ -196,7 +196,7 @@ pub(super) struct DeviceArguments {
 }
 
 impl DeviceArguments {
-    /// The profile chosen, or else the command's own.
+    /// The chosen profile, else the command's default.
     pub(super) fn devices_or(&self, own: DeviceProfile) -> DeviceProfile {
         match self.devices {
             None => own,

@@ -172,8 +172,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     Ok(report.is_yes().into())
 }
 
-/// A drawn plan, with the one that follows once cables are plugged in where others have been; or the report that there
-/// is nothing to change, or of a refusal.
+/// A drawn plan, with the one that follows once cables are plugged in where others were; or the report that there is
+/// nothing to change, or of a refusal.
 type Outcome = Result<(Drawn, Option<Drawn>), Box<PlanReport>>;
 
 impl Arguments {
@@ -294,8 +294,8 @@ impl Arguments {
         }
     }
 
-    /// The tables that the change is to lead to, where files give them: in the indices of both captures together, and
-    /// for the LIDs before, which the plan keeps.
+    /// The target tables of the change, if files give them: in the indices of both captures together, and for the LIDs
+    /// before, which the plan keeps.
     fn tables_after(&self, before: &Fabric, after: &Fabric) -> Result<Option<Imported>, Failure> {
         if !self.to.is_given() {
             return Ok(None);

@@ -341,7 +341,7 @@ impl EngineChoice {
 }
 
 impl Exports {
-    /// The folder for the usual files of a fabric, or of a subnet of a list; none where none is requested.
+    /// The folder for the usual files of a fabric, or of a subnet of a list; `None` if none is requested.
     fn folder(&self, subnet: Option<&String>, batch: &mut Batch) -> Result<Option<PathBuf>, Failure> {
         let Some(folder) = &self.output else { return Ok(None) };
         let own = subnet.map_or_else(|| folder.clone(), |name| folder.join(name));

@@ -413,8 +413,8 @@ fn is_the_users(error: &ScenarioError) -> bool {
     )
 }
 
-/// What scheme `auto` would do instead of the Double Scheme; none where another scheme was asked for, nothing changed,
-/// or several subnets were simulated.
+/// The change that scheme `auto` would make instead of the Double Scheme; `None` if another scheme was requested,
+/// nothing changed, or several subnets were simulated.
 fn auto_instead(routers: &Routers, scenario: &Scenario, report: &SimulationReport) -> Option<AutoInstead> {
     let several = scenario.subnets.len() > 1;
     if scenario.scheme != Scheme::Double || scenario.auto || several || !report.has_change() {
@@ -428,8 +428,8 @@ fn auto_instead(routers: &Routers, scenario: &Scenario, report: &SimulationRepor
     })
 }
 
-/// What stands against rewriting tables in place as other managers do, where scheme `auto` took forwarding entries in
-/// proved waves; none where nothing does, or the fabric is large.
+/// The objection to rewriting tables in place as other managers do, if scheme `auto` used forwarding entries in proved
+/// waves; `None` if there is none, or the fabric is large.
 fn in_place_refused(routers: &Routers, scenario: &Scenario, report: &SimulationReport) -> Option<String> {
     if !scenario.auto
         || report.scheme != Scheme::Ordered
@@ -588,8 +588,8 @@ impl Arguments {
         Ok((scenario.with_device_settings(self.device_settings()), routers))
     }
 
-    /// The tables that the change is to lead to, where files give them, for what is left of `whole`. `notes` say which
-    /// LIDs the captures have in two ways.
+    /// The target tables of the change, if files give them, for the remaining part of `whole`. `notes` name LIDs on
+    /// which the captures disagree.
     fn tables_after(
         &self,
         whole: &Fabric,

@@ -491,8 +491,8 @@ fn timing(arguments: &Arguments) -> Timing {
     }
 }
 
-/// The first signal orders the manager to stop, which it does by itself between two things that it does. It is stopped
-/// where it is by the second, or when its time is over.
+/// The first signal orders the manager to stop, which it does between two operations. The second signal, or the end of
+/// its time limit, stops it where it is.
 async fn asked_to_end(mailbox: &SharedMailbox) {
     signal_to_end().await;
     tracing::info!("asked to end: ends after a change under way, or at once if asked again");

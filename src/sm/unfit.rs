@@ -8,9 +8,9 @@ use crate::subnet::DeviceFault;
 use crate::wire::AttributeId;
 use std::collections::BTreeSet;
 
-/// What is left of a sweep without what does not fit the known fabric, and those that do not: ports of newcomers with fewer
-/// data VLs than are in use (G.7), ports that a known device did not have, and devices of another kind than the one
-/// that is known by their GUID.
+/// Splits a sweep into what fits the known fabric and what does not: ports of newcomers with fewer data VLs than are in
+/// use (G.7), ports that a known device did not have, and devices of another kind than the one that is known by their
+/// GUID.
 pub(super) fn fitting(
     known: &Fabric,
     (found, sm): (&Fabric, PortId),

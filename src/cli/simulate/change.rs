@@ -104,14 +104,14 @@ impl ChangeArguments {
     }
 }
 
-/// Cables that are plugged in where others have been.
+/// Cables that are plugged in where others were.
 fn served(plugged: Vec<(PortId, PortId)>) -> Option<LaterEvent> {
     let event = LaterEvent { at: EventTime::Served, elements: Vec::new(), plugged };
     (!event.plugged.is_empty()).then_some(event)
 }
 
 impl ChangeArguments {
-    /// Whether names say what comes, or what happens later; else the change is in one of several subnets perhaps.
+    /// Whether additions or later events are named; otherwise the change may be in one of several subnets.
     fn is_of_names(&self) -> bool {
         let ElementArguments { addition, removal, remove_root, at, .. } = &self.element;
         let alone = removal.is_empty() && !remove_root;
@@ -180,7 +180,7 @@ impl ElementArguments {
         self.at.times().next().is_some()
     }
 
-    /// Whether something comes that is named.
+    /// Whether a named element is added.
     pub(super) fn adds(&self) -> bool {
         !self.addition.is_empty()
     }

@@ -259,7 +259,7 @@ pub fn each<T: Send>(losses: &[Loss], look: &(dyn Fn(&Loss) -> Option<T> + Sync)
     looked_at
 }
 
-/// Those of these end ports that somebody misses: parts of switches come and go with them.
+/// Those of these end ports whose loss matters: parts of switches are lost and added with them.
 fn of_their_own(fabric: &Fabric, mut ports: Vec<PortId>) -> Vec<PortId> {
     ports.retain(|&port| fabric.role(fabric.port(port).node) != NodeRole::InSwitch);
     ports

@@ -1,4 +1,4 @@
-//! Progress of what takes long, on standard error: on a terminal something moves from the start, elsewhere a run says a
+//! Progress of long operations, on standard error: a terminal shows movement from the start; otherwise a run prints a
 //! line at every tenth.
 
 use super::output::remark;
@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 /// Packet-hops below which a run shows no progress.
 const WORTH_TELLING: u64 = 20_000_000;
-/// Packet-hops a second, some, of the processors of these years.
+/// Typical packet-hops per second on current processors.
 const HOPS_A_SECOND: f64 = 5e6;
 /// Below this queues are empty, and latency is that of one packet.
 const NEARLY_IDLE: f64 = 0.05;
 /// Time and share of the work after which the remaining time can be estimated.
 const FIRST_ESTIMATE: (Duration, f64) = (Duration::from_secs(2), 0.01);
 
-/// Below that nothing is said of counted work where there is no terminal.
+/// Without a terminal, shorter counted work prints nothing.
 const WORTH_SAYING: Duration = Duration::from_secs(5);
 /// The longest that nothing is said of it then.
 const SILENT_FOR: Duration = Duration::from_secs(30);
@@ -40,7 +40,7 @@ pub(super) fn above(print: impl FnOnce()) {
     }
 }
 
-/// Work whose end nobody can foresee: while it lasts a terminal shows what it is, and for how long.
+/// Work of unknown length: while it lasts, a terminal shows what it is and the elapsed time.
 pub(super) struct Waiting(ProgressBar);
 
 impl Waiting {
@@ -64,7 +64,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Whether the user has interrupted the work (SIGINT), which then ends with what it has. The second time ends the
+/// Whether the user has interrupted the work (SIGINT), which then ends with what it has. The second interrupt ends the
 /// program.
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
@@ -74,14 +74,15 @@ impl Interrupt {
         let came = Arc::new(AtomicBool::new(false));
         let noted = came.clone();
         std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().ok()?;
-            runtime.block_on(tokio::signal::ctrl_c()).ok()?;
+            let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+            if runtime.block_on(tokio::signal::ctrl_c()).is_err() {
+                return;
+            }
             noted.store(true, Ordering::Relaxed);
-            above(|| remark("interrupted: what is under way is ended; interrupt again to end at once"));
-            runtime.block_on(tokio::signal::ctrl_c()).ok()?;
-            std::process::exit(130);
-            #[allow(unreachable_code)]
-            Some(())
+            above(|| remark("interrupted: ends after the plans under way; interrupt again to end at once"));
+            if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+                std::process::exit(130);
+            }
         });
         Interrupt(came)
     }
@@ -91,8 +92,8 @@ impl Interrupt {
     }
 }
 
-/// Work on many things that are counted: a bar on a terminal; elsewhere, of what takes more than a few seconds, a line
-/// for each tenth, and after half a minute without one. It may be shared by threads.
+/// Work on a counted number of items: a bar on a terminal. Otherwise, if it takes more than a few seconds, a line at
+/// every tenth, and after half a minute without one. Threads may share it.
 pub(super) struct Counted {
     bar: ProgressBar,
     what: &'static str,
@@ -104,7 +105,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// So many of them.
+    /// Work on `all` items.
     pub(super) fn of(all: usize, what: &'static str) -> Counted {
         let bar = if std::io::stderr().is_terminal() && all > 0 {
             let style = ProgressStyle::with_template("{pos} of {len} {msg} {wide_bar} {elapsed}, {eta} to go");
@@ -116,7 +117,7 @@ impl Counted {
         Counted { bar, what, passed: AtomicUsize::new(0), all, begun: Instant::now(), said_s: AtomicU64::new(0) }
     }
 
-    /// One of them is done.
+    /// One item is done.
     pub(super) fn passes(&self) {
         self.bar.inc(1);
         let passed = self.passed.fetch_add(1, Ordering::Relaxed) + 1;
@@ -178,7 +179,7 @@ impl Progress {
         }
     }
 
-    /// What the load means.
+    /// Describes the load.
     fn load(&self, hops: u64, load: f64) -> String {
         if !self.chosen_load {
             return format!("at load {}", percent(load));

@@ -126,7 +126,7 @@ impl CountedChannels {
     fn begin(of: Arc<Running>) -> CountedChannels {
         let (sender, counting) = sync_channel(1);
         let running = of.clone();
-        // Nobody takes it where the subnet has changed meanwhile; without a thread nothing is counted.
+        // The result is discarded if the subnet has changed meanwhile; without a thread nothing is counted.
         let count = move || drop(sender.send(ChannelStatus::of(&running)));
         if let Err(error) = std::thread::Builder::new().name("channels".to_string()).spawn(count) {
             tracing::warn!(%error, "no thread to count the use of channels");

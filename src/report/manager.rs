@@ -1,4 +1,4 @@
-//! A running manager, its events, and what became of a change, as people read them.
+//! A running manager, its events, and the outcomes of changes, as text.
 
 use super::devices::profile;
 use super::quantity::{count, counted, duration};
@@ -170,7 +170,7 @@ pub fn is_under_way(state: &str) -> bool {
     !["steady", "completed", "called-off", "abandoned"].contains(&state)
 }
 
-/// How a manager comes to a subnet that it knows and serves, and that is not up yet.
+/// How a manager takes over a subnet that it knows and serves, and that is not up yet.
 fn takes_over(status: &Status) -> Option<String> {
     (!status.subnet_up && status.half.is_some()).then(|| match is_under_way(&status.state) {
         true => format!("going on with a change of an earlier manager ({})", status.state),

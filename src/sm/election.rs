@@ -5,12 +5,11 @@
 //! return: the state, and commands to be carried out in order. Holds: this manager writes only in `master` and
 //! `yielding` ([`ElectionState::may_write`]), which a change that cannot wait brings it back to; it leaves them for a
 //! manager of higher rank only after a sweep found that manager, and never during a change; a standby takes over after
-//! [`ElectionRules::polls`] unanswered polls; a manager that neither takes the subnet nor gives it up is passed over
-//! for a while, so no master waits for another for ever.
-//! `state-machines/election.yaml` states the same by hand, and a test compares the two. Sources: InfiniBand
-//! Architecture Specification, volume 1, section 14.4; where it leaves room, OpenSM's behaviour. Deliberately omitted:
-//! MADs, a clock, and retries of single SMPs. A manager that ends does not resign, it falls silent: one that is only
-//! started again finds its subnet as it left it.
+//! [`ElectionRules::polls`] unanswered polls; a manager that neither takes over the subnet nor gives it up is passed
+//! over for a while, so no master waits for another forever. `state-machines/election.yaml` states the same by hand,
+//! and a test compares the two. Sources: InfiniBand Architecture Specification, volume 1, section 14.4; where it leaves
+//! room, OpenSM's behaviour. Deliberately omitted: MADs, a clock, and retries of single SMPs. A manager that ends does
+//! not resign but falls silent: one that is only restarted finds its subnet as it left it.
 
 use crate::ids::Guid;
 use std::cmp::Reverse;
@@ -347,16 +346,17 @@ pub enum ElectionEvent {
     Swept(Vec<Peer>),
     /// A manager answered Get(SMInfo).
     Answered(Peer),
-    /// A Set(SMInfo) came in; the first command answers it, [`ElectionCommand::Accept`] or [`ElectionCommand::Refuse`].
+    /// A Set(SMInfo) was received; the first command answers it, [`ElectionCommand::Accept`] or
+    /// [`ElectionCommand::Refuse`].
     Ordered(PeerOrder, Peer),
     /// The HANDOVER was answered without an error.
     Taken(Guid),
     /// The HANDOVER was answered with an error.
     Refused(Guid),
-    /// This manager cannot serve the subnet, and these others answered Get(SMInfo): any of them that stands by may have
-    /// it.
+    /// This manager cannot serve the subnet, and these others answered Get(SMInfo): any of them that stands by may
+    /// become master.
     Resigned(Vec<Peer>),
-    /// The time of [`ElectionState::due_ns`] has come.
+    /// The time [`ElectionState::due_ns`] has been reached.
     Due,
     /// A change that cannot wait begins: something was lost.
     ChangeBegun,
@@ -567,7 +567,7 @@ fn transition(
             }
             next => next,
         },
-        // What was lost waits for nobody, and the rival may never hand over.
+        // A loss does not wait, and the rival may never hand over.
         (S::Waiting(watch), E::ChangeBegun) => (S::Master, vec![C::PassOver(News::Obstinate(watch.peer)), C::Manage]),
         (S::Waiting(_), E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
 
@@ -588,8 +588,7 @@ fn transition(
         (S::HandingOver(watch), E::Refused(by)) if by == watch.peer.guid => {
             (S::Master, vec![C::PassOver(News::Unwilling(watch.peer)), C::Sweep])
         }
-        // It was asked and did not answer: what was lost waits for nobody. It may have become master unheard, and have
-        // written.
+        // It was asked and did not answer: a loss does not wait. It may have become master unheard, and have written.
         (S::HandingOver(watch), E::ChangeBegun) => (S::Master, vec![C::PassOver(News::Deaf(watch.peer)), C::Manage]),
         (S::HandingOver(watch), E::Due) if watch.is_patient(rules) => {
             (S::HandingOver(watch.again(rules, at)), vec![C::HandOver(watch.peer.guid)])
@@ -671,7 +670,7 @@ fn is_rival(rules: &ElectionRules, peer: &Peer) -> bool {
     peer.role == SmRole::Master && !rules.yield_to(peer.rank)
 }
 
-/// As [`reassess`], for a manager that waited for a rival: without a rival, it manages the subnet again.
+/// Reassesses a manager that waited for a rival: without a rival, it manages the subnet again.
 fn waited(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
     match reassess(rules, peers, at) {
         (ElectionState::Master, mut commands) => {
@@ -682,7 +681,7 @@ fn waited(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (Election
     }
 }
 
-/// As [`reassess`], for a manager that is already yielding.
+/// Reassesses a manager that is already yielding.
 fn yields_still(
     rules: &ElectionRules,
     to: Rank,

@@ -379,7 +379,7 @@ fn exit_codes_tell_refusals_apart() {
     for (name, expected) in cases {
         let (code, shown, said) = reconfig(&["change", "--remove-switch", name, "--planned"], &manager.path);
         assert_eq!(code, expected, "{name}: {said}");
-        let is_free = shown.ends_with("\nspine-1 can be unplugged now\n");
+        let is_free = shown.ends_with("\nspine-1 can be unplugged now, as long as this manager is master\n");
         assert_eq!(is_free, name == "spine-1", "{name}: {shown}");
     }
     let (_, printed, _) = reconfig(&["change", "--remove-switch", "refused", "--planned", "--json"], &manager.path);

@@ -101,7 +101,9 @@ impl Arguments {
             // A proved change that was made leaves no traffic on it: its barriers have waited for that.
             let is_free = done.outcome == ChangeOutcome::Completed && done.proved;
             let removed = self.remove_switch.clone().or(link).filter(|_| is_free);
-            let free = removed.map_or_else(String::new, |name| format!("{name} can be unplugged now\n"));
+            let free = removed.map_or_else(String::new, |name| {
+                format!("{name} can be unplugged now, as long as this manager is master\n")
+            });
             output::print(&(report::change_done(done) + &free))?;
         }
         if done.outcome == ChangeOutcome::Failed {

@@ -197,7 +197,7 @@ fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
 /// What happened in worlds, and how often.
 #[derive(Default)]
 struct Tally {
-    sick: BTreeMap<String, usize>,
+    faults: BTreeMap<String, usize>,
     /// How managers came to the subnet.
     arrivals: BTreeMap<String, usize>,
     /// What became of their changes.
@@ -211,11 +211,11 @@ impl Tally {
 
     fn add(&mut self, case: &Case, lived: &Lived) {
         if case.setting.loss > 0.0 {
-            Tally::count(&mut self.sick, "2 % of MADs lost");
+            Tally::count(&mut self.faults, "2 % of MADs lost");
         }
-        lived.deeds.iter().for_each(|deed| Tally::count(&mut self.sick, name(deed)));
-        lived.killed.iter().for_each(|next| Tally::count(&mut self.sick, format!("killed, then {next:?}")));
-        (0..lived.offs).for_each(|_| Tally::count(&mut self.sick, "switched off and on, no manager there"));
+        lived.deeds.iter().for_each(|deed| Tally::count(&mut self.faults, name(deed)));
+        lived.killed.iter().for_each(|next| Tally::count(&mut self.faults, format!("killed, then {next:?}")));
+        (0..lived.offs).for_each(|_| Tally::count(&mut self.faults, "switched off and on, no manager there"));
         lived.arrivals.iter().for_each(|&arrival| Tally::count(&mut self.arrivals, arrival));
         // Of an outcome its name, without why.
         let outcome = |change: &String| change.split(|c: char| !c.is_alphanumeric()).next().map(str::to_string);
@@ -485,7 +485,7 @@ fn draw_some(cases: &impl Strategy<Value = Case>, config: Config) {
         tally.borrow_mut().add(&case, &live(&case));
         Ok(())
     });
-    let Tally { sick, arrivals, changes } = tally.into_inner();
-    println!("{count} worlds, {seed:?}; sick {faults:?}; managers came as {arrivals:?}; changes {changes:?}");
+    let Tally { faults, arrivals, changes } = tally.into_inner();
+    println!("{count} worlds, {seed:?}; faults {faults:?}; managers came as {arrivals:?}; changes {changes:?}");
     outcome.unwrap_or_else(|failed| panic!("{seed:?}: {failed}"));
 }

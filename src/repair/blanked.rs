@@ -7,9 +7,10 @@
 
 use super::balance::PairLoad;
 use super::columns::{LidColumns, Ways};
+use super::limits::{GUIDE_WORK, STEP_WORK};
 use super::net::NONE;
 use super::reconnect::{Pass, Taste, Unserved, WaySearch, serve};
-use super::subject::{Ground, Moment, RepairSubject, STEP_WORK};
+use super::subject::{Ground, Moment, RepairSubject};
 use super::trial::Trial;
 use super::up_down::SwitchOrder;
 
@@ -30,14 +31,28 @@ pub(super) struct Start<'c> {
     pub load: &'c PairLoad,
 }
 
-/// Rounds of the search, each with the targets first that the last one left.
+/// Rounds of the search, each with the targets first that the last one left. Chosen by trial, as are the other
+/// numbers here. A round costs as much as the first one did.
 const ROUNDS: usize = 5;
 
-/// The most sinks that are tried as the main one.
+/// The most sinks that are tried as the main one, each for a guide.
 const SINKS: usize = 8;
 
-/// Costs of a changed entry, by attempt.
-const CHANGE: [u32; 4] = [4, 1, 0, 2];
+/// Orders made of the one in force, each for a guide: four main sinks, and for each two ways to place the rest.
+const ORDERS: usize = 8;
+
+/// By attempt for one LID: how many hops of detour a row takes rather than change its entry. The first attempt keeps
+/// what it can, since a row that ends with its old entry needs no blank and no write. The third goes by length alone.
+const DETOURS: [u32; 4] = [4, 1, 0, 2];
+
+/// Attempts that go by load and by exact lengths. A later one, or one of a later round, goes by noise instead.
+const WITHOUT_NOISE: usize = 2;
+
+/// What a guide leaves is searched for with this much noise in the end. Any seed does.
+const AFTER_GUIDE: Taste<'static> = Taste { seed: 7, stray: 3, ..Taste::PLAIN };
+
+/// Spreads small numbers over a word, so that seeds do not begin alike (2^32 over the golden ratio).
+const SPREAD: u64 = 0x9E37_79B9;
 
 /// The same tables with every row blank that does not arrive.
 pub(super) fn blanked(subject: &RepairSubject<'_>, columns: &LidColumns, targets: &[u32]) -> LidColumns {
@@ -60,7 +75,7 @@ pub(super) fn by_search(subject: &RepairSubject<'_>, ground: &Ground, start: Sta
     let blank = blanked(subject, start.columns, start.targets);
     let mut search = WaySearch::new(&subject.net);
     let (mut targets, mut best) = (start.targets.to_vec(), None::<Finished>);
-    // A search that serves everything may take what it takes; one that fails is not carried on for long.
+    // A search that serves everything may take what it takes. One that fails ends here.
     let limit = subject.work.get().saturating_add(STEP_WORK);
     for round in 0..ROUNDS {
         if round > 0 && subject.work.get() >= limit {
@@ -75,17 +90,18 @@ pub(super) fn by_search(subject: &RepairSubject<'_>, ground: &Ground, start: Sta
                 continue;
             }
             // One after the other, each with several tastes: what one admits narrows what is left for the next.
-            let served = (0..CHANGE.len()).any(|attempt| {
+            let served = (0..DETOURS.len()).any(|attempt| {
+                // Noise grows from attempt to attempt and from round to round: ways ever further from the shortest.
                 let (seed, stray) = match attempt + round {
-                    0..2 => (0, 0),
-                    noisy => ((round * 4 + attempt) as u64 * 0x9E37_79B9 + 1, noisy as u32),
+                    0..WITHOUT_NOISE => (Taste::BY_LOAD, 0),
+                    noise => ((round * DETOURS.len() + attempt) as u64 * SPREAD + 1, noise as u32),
                 };
-                let taste = Taste { change: CHANGE[attempt], seed, stray, ..Taste::PLAIN };
+                let taste = Taste { change: DETOURS[attempt], seed, stray, ..Taste::PLAIN };
                 let targets = vec![target];
                 let pass = Pass { targets, prefer: start.columns, toward: None, taste, whole: true, limit: u64::MAX };
                 let rest = serve(&mut trial, &mut search, &mut load, &pass);
                 let done = rest.is_empty();
-                if !done && attempt + 1 == CHANGE.len() {
+                if !done && attempt + 1 == DETOURS.len() {
                     left.extend(rest);
                 }
                 done
@@ -119,11 +135,13 @@ pub(super) fn by_guide(
     let mut load = start.load.clone();
     let mut targets = start.targets.to_vec();
     let mut left = Vec::new();
-    let limit = subject.work.get().saturating_add(2 * STEP_WORK);
+    let limit = subject.work.get().saturating_add(GUIDE_WORK);
     // First the guide alone for all: what a search finds for one may stand in the way of the guide for the next.
-    for taste in [Taste { explore: false, ..Taste::PLAIN }, Taste::PLAIN, Taste { seed: 7, stray: 3, ..Taste::PLAIN }] {
+    for taste in [Taste { explore: false, ..Taste::PLAIN }, Taste::PLAIN, AFTER_GUIDE] {
         let toward = (!taste.explore).then_some(guide);
-        let pass = Pass { targets, prefer: start.columns, toward, taste, whole: taste.seed == 0, limit };
+        // A LID served in part narrows what is left for the others. The last pass has no pass after it to spare.
+        let whole = taste.seed == Taste::BY_LOAD;
+        let pass = Pass { targets, prefer: start.columns, toward, taste, whole, limit };
         left = serve(&mut trial, &mut search, &mut load, &pass);
         targets = left.iter().map(|unserved| unserved.target).collect();
     }
@@ -166,7 +184,7 @@ pub(super) fn guides(subject: &RepairSubject<'_>, target: Option<&LidColumns>, s
     let mut guides: Vec<LidColumns> = target.cloned().into_iter().collect();
     let Some(order) = subject.input.order else { return guides };
     let mut known: Vec<SwitchOrder> = Vec::new();
-    for variant in 0..8 {
+    for variant in 0..ORDERS {
         let order = SwitchOrder::repaired(&subject.net, order, variant);
         if !known.contains(&order) {
             guides.push(order.route(subject, start.columns, start.targets.to_vec(), start.load));

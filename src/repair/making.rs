@@ -6,10 +6,11 @@ use super::blanked::{self, Finished, Start};
 use super::columns::{LidColumns, WantedLid};
 use super::inward;
 use super::joining;
+use super::limits::{PROBE_WORK, STEP_WORK};
 use super::net::{HERE, NONE};
 use super::probe::{self, Within};
 use super::reconnect::{self, Pass, Taste, Unserved, WaySearch};
-use super::subject::{Ground, Moment, RepairSubject, STEP_WORK};
+use super::subject::{Ground, Moment, RepairSubject};
 use super::trial::Trial;
 use super::up_down::SwitchOrder;
 use super::{Changes, LostRow, Repair, RepairError, RepairWave, WavePurpose, relax, renew};
@@ -18,14 +19,31 @@ use crate::tables::{LFT_BLOCK, Lft};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Attempts of wave 1, each with the LIDs first that the last one could not serve.
-const ATTEMPTS: usize = 4;
+/// What an attempt at wave 1 chooses by, among ways of equal length.
+#[derive(Clone, Copy)]
+enum Attempt {
+    /// The load of channels.
+    Load,
+    /// The entries of the full re-route, if there is one, and then the load of channels.
+    Reroute,
+    /// Noise from a seed, so that other entries are admitted first than before.
+    Noise(u64),
+}
 
-/// Attempts to make room.
-const ROOMS: u64 = 12;
+/// Attempts at wave 1, each with the LIDs first that the last one could not serve. Four were chosen by trial; any seeds
+/// do.
+const ATTEMPTS: [Attempt; 4] = [Attempt::Load, Attempt::Reroute, Attempt::Noise(154), Attempt::Noise(231)];
 
-/// Waves towards one guide.
-const GUIDED: usize = 6;
+/// Attempts to make room, each with the lost rows in another order. Chosen by trial; the budget bounds them too.
+const ROOM_SEEDS: std::ops::Range<u64> = 0..12;
+
+/// How often rows are moved towards one guide before the next one is tried. Each time costs two waves with a wait
+/// before either, and takes budget from the guides that follow. Chosen by trial.
+const GUIDED_WAVES: usize = 6;
+
+/// Orders to route by that are made of the order in force, and as many that begin at other switches, spread over all
+/// rows. Each is a guide that takes part of the budget. Chosen by trial.
+const OTHER_ORDERS: usize = 4;
 
 /// Waves in the making.
 pub(super) struct Making<'s, 'a> {
@@ -48,8 +66,8 @@ pub(super) struct Making<'s, 'a> {
     broken: Vec<u32>,
     /// How far wave 1 has been tried.
     tried: Tried,
-    /// Work after which relaxing ends.
-    limit: u64,
+    /// The subject's work at which relaxing ends.
+    relaxes_until: u64,
 }
 
 /// What a wave is.
@@ -120,7 +138,7 @@ impl<'s, 'a> Making<'s, 'a> {
             full,
             broken,
             tried: Tried::InFull,
-            limit: 0,
+            relaxes_until: 0,
         }
     }
 
@@ -141,7 +159,7 @@ impl<'s, 'a> Making<'s, 'a> {
             full: self.full,
             broken: self.broken.clone(),
             tried: Tried::InFull,
-            limit: 0,
+            relaxes_until: 0,
         }
     }
 
@@ -176,22 +194,25 @@ impl<'s, 'a> Making<'s, 'a> {
         Trial::new(self.subject, &self.ground, &self.tables[0], Moment::Loss).ok_or_else(|| self.deadlock())
     }
 
-    /// Wave 1: ways for lost rows at once.
-    /// Once some row is refused, the first attempt ends after so much work.
-    pub fn reconnect(&mut self, trial: &mut Trial<'_, '_>, first: u64) {
+    /// Wave 1: ways for lost rows at once. Once some row is refused, all attempts together end at [`STEP_WORK`]; only
+    /// the first may spend `first_work`.
+    pub fn reconnect(&mut self, trial: &mut Trial<'_, '_>, first_work: u64) {
         self.tried = Tried::InFull;
         self.begin_anew();
-        let (first, limit) = (trial.work().saturating_add(first), trial.work().saturating_add(STEP_WORK));
+        let begun = trial.work();
+        let (first_limit, limit) = (begun.saturating_add(first_work), begun.saturating_add(STEP_WORK));
         let mut search = WaySearch::new(&self.subject.net);
         let mut targets = self.broken.clone();
         let mut best: Option<Served> = None;
-        for attempt in 0..ATTEMPTS {
-            if attempt > 0 && trial.work() >= limit {
+        for (at, attempt) in ATTEMPTS.into_iter().enumerate() {
+            let is_first = at == 0;
+            if !is_first && trial.work() >= limit {
                 break;
             }
-            let limit = if attempt == 0 { first } else { limit };
+            let limit = if is_first { first_limit } else { limit };
             let served = self.attempt(trial, &mut search, attempt, &targets, limit);
-            if attempt == 0 && !served.left.is_empty() && trial.work() >= limit {
+            // Cut short, the first attempt has rows for which nothing was tried. The others have less to spend.
+            if is_first && !served.left.is_empty() && trial.work() >= limit {
                 self.tried = Tried::CutShort;
             }
             let failed: Vec<u32> = served.left.iter().map(|unserved| unserved.target).collect();
@@ -212,11 +233,13 @@ impl<'s, 'a> Making<'s, 'a> {
     pub fn reconnect_if_all(&mut self, trial: &mut Trial<'_, '_>) {
         self.begin_anew();
         let mut search = WaySearch::new(&self.subject.net);
-        let until_one_fails = self.attempt(trial, &mut search, 0, &self.broken, 0);
+        // Without any work to spend, the attempt ends at the first row that is refused.
+        let until_one_fails = self.attempt(trial, &mut search, Attempt::Load, &self.broken, 0);
         if until_one_fails.left.is_empty() {
             self.tried = Tried::InFull;
             self.take(until_one_fails);
         } else if self.is_out_of_reach(trial, &until_one_fails.left, Within::OneWave) {
+            // Wave 1 is not made: waves without a wait begin with the tables in force (`inward`).
             (self.tried, self.left) = (Tried::InVain, until_one_fails.left);
         } else {
             self.reconnect(trial, STEP_WORK);
@@ -248,19 +271,23 @@ impl<'s, 'a> Making<'s, 'a> {
         self.load = self.load_before.clone();
     }
 
-    /// An attempt at wave 1, each with a taste of its own, that ends after so much work once some row is refused.
+    /// An attempt at wave 1. Once some row is refused, it ends when the subject's work has come to `limit`.
     fn attempt(
         &self,
         trial: &mut Trial<'_, '_>,
         search: &mut WaySearch,
-        attempt: usize,
+        attempt: Attempt,
         targets: &[u32],
         limit: u64,
     ) -> Served {
         trial.restart();
         let mut load = self.load_before.clone();
-        let taste = Taste { seed: if attempt > 1 { attempt as u64 * 77 } else { 0 }, ..Taste::PLAIN };
-        let toward = self.target.as_ref().filter(|_| attempt == 1);
+        let (seed, toward) = match attempt {
+            Attempt::Load => (Taste::BY_LOAD, None),
+            Attempt::Reroute => (Taste::BY_LOAD, self.target.as_ref()),
+            Attempt::Noise(seed) => (seed, None),
+        };
+        let taste = Taste { seed, ..Taste::PLAIN };
         let pass = Pass { targets: targets.to_vec(), prefer: &self.tables[0], toward, taste, whole: false, limit };
         let left = reconnect::serve(trial, search, &mut load, &pass);
         Served { tables: trial.new.clone(), left, load }
@@ -273,9 +300,9 @@ impl<'s, 'a> Making<'s, 'a> {
         (self.left, self.load) = (served.left, served.load);
     }
 
-    /// Whether some row of these is seen to stay lost, by work that is little beside that of a step.
+    /// Whether some row of these is seen to stay lost, as far as [`PROBE_WORK`] suffices.
     fn is_out_of_reach(&self, trial: &mut Trial<'_, '_>, left: &[Unserved], within: Within) -> bool {
-        let limit = trial.work().saturating_add(STEP_WORK / 8);
+        let limit = trial.work().saturating_add(PROBE_WORK);
         left.iter()
             .any(|unserved| trial.work() < limit && probe::is_out_of_reach(trial, unserved.target as usize, within))
     }
@@ -308,15 +335,16 @@ impl<'s, 'a> Making<'s, 'a> {
         self.left.is_empty()
     }
 
-    /// Waves with no barrier before them, if these serve everything within so much work.
-    pub fn inward(&mut self, trial: &mut Trial<'_, '_>, work: u64) {
+    /// Waves with no barrier before them, if such waves serve everything. The search may spend `inward_work`.
+    pub fn inward(&mut self, trial: &mut Trial<'_, '_>, inward_work: u64) {
         if !self.left.is_empty() && !self.is_out_of_reach(trial, &self.left, Within::NoWait) {
-            self.search_inward(trial, work);
+            self.search_inward(trial, inward_work);
         }
     }
 
-    pub fn search_inward(&mut self, trial: &mut Trial<'_, '_>, work: u64) {
-        let limit = trial.work().saturating_add(work);
+    /// As [`Making::inward`], without asking first whether anything is out of reach.
+    pub fn search_inward(&mut self, trial: &mut Trial<'_, '_>, inward_work: u64) {
+        let limit = trial.work().saturating_add(inward_work);
         let (subject, ground) = (self.subject, &self.ground);
         let start = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load_before };
         let guides = blanked::gentle_guides(subject, self.target.as_ref(), start).map(Some).chain([None]);
@@ -325,6 +353,7 @@ impl<'s, 'a> Making<'s, 'a> {
             if trial.work() >= limit {
                 return;
             }
+            // A course that leaves rows saves no wait, and `finish` begins with wave 1.
             found = Some(inward::course(trial, start, guide.as_ref(), limit)).filter(|course| course.left.is_empty());
             if found.is_some() {
                 break;
@@ -332,6 +361,7 @@ impl<'s, 'a> Making<'s, 'a> {
         }
         let Some(mut course) = found else { return };
         course.in_two(subject, ground, start);
+        // The course began with the tables in force, so it replaces what wave 1 had become.
         self.tables.truncate(1);
         self.steps.clear();
         (self.left, self.load) = (course.left, course.load);
@@ -350,6 +380,7 @@ impl<'s, 'a> Making<'s, 'a> {
             return Ok(());
         }
         let done = self.best_finish().ok_or_else(|| self.deadlock())?;
+        // One wave does what wave 1 did and blanks what it left. So `done.blank` takes its place.
         self.tables.truncate(1);
         self.steps.clear();
         self.push(WavePurpose::Reconnect, false, done.blank);
@@ -367,6 +398,7 @@ impl<'s, 'a> Making<'s, 'a> {
         }
         // From the beginning too: what wave 1 set may be what stands in the way.
         let fresh = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load_before };
+        // Guides have ways for every LID that was broken, so they serve what wave 1 left as well.
         let guides = blanked::guides(subject, self.target.as_ref(), fresh);
         let guided = |start| guides.iter().map(move |guide| (start, Some(guide)));
         for (start, guide) in guided(start).chain([(fresh, None)]).chain(guided(fresh)) {
@@ -385,7 +417,7 @@ impl<'s, 'a> Making<'s, 'a> {
     /// Waves 3 and later: intact rows are moved until lost ones find ways, within the budget.
     pub fn relax(&mut self) {
         let saved = self.save();
-        self.limit = self.subject.work.get().saturating_add(self.subject.input.budget.relax);
+        self.relaxes_until = self.subject.work.get().saturating_add(self.subject.input.budget.relax);
         self.make_room();
         self.follow_guides();
         // Waves that serve nothing more would only take time.
@@ -395,12 +427,12 @@ impl<'s, 'a> Making<'s, 'a> {
     }
 
     fn make_room(&mut self) {
-        for seed in 0..ROOMS {
+        for seed in ROOM_SEEDS {
             if self.left.is_empty() || self.is_spent() {
                 return;
             }
             let from = self.last().clone();
-            let room = relax::Room { from: &from, left: &self.left, seed, limit: self.limit };
+            let room = relax::Room { from: &from, left: &self.left, seed, limit: self.relaxes_until };
             let Some(moved) = relax::make_room(self.subject, &self.ground, &room) else { continue };
             let saved = self.save();
             // Every second seed keeps moves that served nothing: the next one then begins with other tables.
@@ -419,9 +451,11 @@ impl<'s, 'a> Making<'s, 'a> {
             let own = || orders.next().map(|order| order.route(self.subject, &self.tables[0], all.clone(), &none));
             let Some(guide) = guide.take().or_else(own) else { return };
             let saved = self.save();
-            for _ in 0..GUIDED {
+            // A wave moves only rows whose new entries are admitted beside the old ones. What it moves takes away old
+            // dependencies, so the next wave can move more.
+            for _ in 0..GUIDED_WAVES {
                 let from = self.last().clone();
-                let moved = renew::toward(self.subject, &self.ground, &from, &guide, self.limit);
+                let moved = renew::toward(self.subject, &self.ground, &from, &guide, self.relaxes_until);
                 if self.left.is_empty()
                     || self.is_spent()
                     || !moved.is_some_and(|moved| self.set_anew(WavePurpose::Relax, moved))
@@ -436,7 +470,7 @@ impl<'s, 'a> Making<'s, 'a> {
     }
 
     fn is_spent(&self) -> bool {
-        self.subject.work.get() >= self.limit
+        self.subject.work.get() >= self.relaxes_until
     }
 
     /// Restricted up*/down* on the repaired order, and on some that begin elsewhere.
@@ -444,16 +478,17 @@ impl<'s, 'a> Making<'s, 'a> {
         let net = &self.subject.net;
         let mut orders: Vec<SwitchOrder> = Vec::new();
         if let Some(order) = self.subject.input.order {
-            orders.extend((0..4).map(|variant| SwitchOrder::repaired(net, order, variant)));
+            orders.extend((0..OTHER_ORDERS).map(|variant| SwitchOrder::repaired(net, order, variant)));
         }
         let rows: Vec<u32> = (0..net.rows.len() as u32).filter(|&row| net.stays[row as usize]).collect();
-        orders.extend((0..4).map(|at| SwitchOrder::from(net, rows[rows.len() * at / 4])));
+        orders.extend((0..OTHER_ORDERS).map(|at| SwitchOrder::from(net, rows[rows.len() * at / OTHER_ORDERS])));
         orders
     }
 
     /// A wave to `moved`, and one that sets anew what has no way. Whether there are such waves.
     fn set_anew(&mut self, purpose: WavePurpose, moved: LidColumns) -> bool {
         let before = self.last();
+        // The ground is what no wave changes. These LIDs change, so the wave itself counts what they cause.
         let changed: Vec<usize> = (0..self.subject.targets.len()).filter(|&at| before.differs(&moved, at)).collect();
         let mut load = self.load.clone();
         load.shift(self.subject, before, &moved, &changed);
@@ -462,6 +497,8 @@ impl<'s, 'a> Making<'s, 'a> {
         let start = Start { columns: &moved, targets: &targets, load: &load };
         let Some(done) = blanked::by_search(self.subject, &ground, start) else { return false };
         self.ground = ground;
+        // Both waves begin with what the tables before them lead, and nothing older: so each has a wait before it.
+        // `hurry` drops the waits that are not needed.
         self.push(purpose, true, done.blank);
         self.push(WavePurpose::Finish, true, done.after);
         (self.left, self.load) = (done.left, done.load);
@@ -471,6 +508,8 @@ impl<'s, 'a> Making<'s, 'a> {
     /// Makes one wave of two where that proves.
     pub fn join(&mut self) {
         let mut at = 0;
+        // The tables between two waves go where one wave from those before to those after keeps the rules. Joining may
+        // make a third wave fit as well, so `at` stays.
         while at + 2 < self.tables.len() {
             // All waves that follow each other with no barrier between are proved together.
             let first = (0..=at).rfind(|&step| self.steps[step].aged_before).unwrap_or(0);
@@ -500,6 +539,7 @@ impl<'s, 'a> Making<'s, 'a> {
         }
         let wanted = |at: &usize| self.subject.targets[*at].wanted && self.last().differs(&target, *at);
         let concerned: Vec<usize> = (0..self.subject.targets.len()).filter(wanted).collect();
+        // The load that the re-route would have: without a lower cost there is nothing to renew towards.
         let mut aim = self.load.clone();
         aim.shift(self.subject, self.last(), &target, &concerned);
         if aim.cost() >= self.load.cost() {

@@ -16,6 +16,7 @@ mod classes;
 mod columns;
 mod inward;
 mod joining;
+mod limits;
 mod making;
 mod net;
 mod occupancy;
@@ -36,9 +37,10 @@ use crate::ids::Lid;
 use crate::tables::{Lft, SubnetTables};
 use crate::verify::InjectionRules;
 use columns::LidColumns;
+use limits::{LAST_CHANCE_WORK, RELAX_WORK, RENEWALS, STEP_WORK};
 use making::Making;
 use std::sync::Arc;
-use subject::{RepairSubject, STEP_WORK};
+use subject::RepairSubject;
 
 /// What a repair reads.
 #[derive(Clone, Copy)]
@@ -65,7 +67,7 @@ pub struct RepairInput<'a> {
     /// Whether switches discard packets that are to leave by the port they came in by. A repair rests on that only
     /// where it saves a wait, or finds no way otherwise.
     pub discards_turned_back: bool,
-    /// What may be spent, beyond one attempt of each step, on what is hard.
+    /// What may be spent on moving intact rows.
     pub budget: Budget,
 }
 
@@ -89,7 +91,7 @@ impl<'a> RepairInput<'a> {
     }
 }
 
-/// Limits of a repair: they count work, not time, so that the same input has the same result.
+/// The limits of a repair that its caller sets. Those of its steps are its own (docs/REPAIR.md, *Limits*).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     /// Rows and lanes that may be visited while intact rows are moved out of the way.
@@ -100,7 +102,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { relax: 30_000_000, renewals: 3 }
+        Budget { relax: RELAX_WORK, renewals: RENEWALS }
     }
 }
 
@@ -224,16 +226,15 @@ pub fn repair_from(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result
     if !making.is_done() && input.discards_turned_back {
         let resting = RepairSubject::of(*input);
         // Most rows are refused for the same reasons as before, so one wave that ended for its work is not tried again.
-        // What remains is the last that is tried before a wait, and a wait costs more than work does.
-        let other = begun(making.anew(&resting), !making.is_cut_short(), 8 * STEP_WORK)?;
+        let other = begun(making.anew(&resting), !making.is_cut_short(), LAST_CHANCE_WORK)?;
         if other.is_done() {
             return Ok(ended(other));
         }
     }
     if !making.is_done() && !making.is_tried_in_full() {
-        // Nothing does without a wait: whoever can be served before it is, but for what would take too long to find.
+        // There must be a wait. Wave 1 was only tried in part: now it serves as many rows before the wait as it can.
         let mut trial = making.at_loss()?;
-        making.reconnect(&mut trial, 8 * STEP_WORK);
+        making.reconnect(&mut trial, LAST_CHANCE_WORK);
     }
     making.finish()?;
     making.relax();
@@ -267,14 +268,14 @@ fn surveyed<'s, 'a>(subject: &'s RepairSubject<'a>, base: Option<&RepairBase>) -
     Making::new(subject, base, columns, target)
 }
 
-/// Waves that need no wait, as far as there are any: one wave, and then several within so much work.
-fn begun<'s, 'a>(mut making: Making<'s, 'a>, in_one: bool, work: u64) -> Result<Making<'s, 'a>, RepairError> {
+/// Waves that need no wait, as far as there are any: one wave, and then several, for which `inward_work` may be spent.
+fn begun<'s, 'a>(mut making: Making<'s, 'a>, in_one: bool, inward_work: u64) -> Result<Making<'s, 'a>, RepairError> {
     let mut trial = making.at_loss()?;
     match in_one {
         true => making.reconnect_if_all(&mut trial),
         false => making.skip_reconnecting(),
     }
-    making.inward(&mut trial, work);
+    making.inward(&mut trial, inward_work);
     drop(trial);
     Ok(making)
 }

@@ -83,6 +83,8 @@ impl Net {
     fn add_channels(&mut self, input: &RepairInput<'_>) {
         let before = input.before;
         let mut ports = Vec::new();
+        // Row by row, so that the channels out of a row are a range, and a bit set over a row needs no more bits than
+        // the row has cables (`order`).
         for (from, &node) in self.rows.iter().enumerate() {
             let start = self.channels.len();
             for id in before.ports_of(node) {
@@ -93,6 +95,8 @@ impl Net {
                 }
                 self.channel_of[id.index()] = self.channels.len() as u32;
                 ports.push(id);
+                // Channels that have died stay, marked: the first wave begins with the packets that they led, and all
+                // tables keep one numbering. A port that leads elsewhere by now has lost its cable of before.
                 self.alive.push(input.surviving.peer(id) == Some(peer));
                 self.kept.push(input.remaining.peer(id) == Some(peer));
                 let local = (self.channels.len() - start) as u32;
@@ -101,12 +105,17 @@ impl Net {
             }
             self.first.push(self.channels.len() as u32);
         }
+        // Only now has every port its channel. The way back may be out of a row that came later.
         for (channel, id) in self.channels.iter_mut().zip(ports) {
             channel.back = before.peer(id).map_or(NONE, |peer| self.channel_of[peer.index()]);
         }
     }
 
+    /// By row: the first row of its part. A row in another part than a target is not *lost* to it: no entry could serve
+    /// it.
     fn parts(&self) -> Vec<u32> {
+        // Every cable has both directions, so what a row can be led to is what can be led to it, and one search from
+        // any row finds the whole part.
         let mut part = vec![NONE; self.rows.len()];
         let mut stack = Vec::new();
         for start in 0..self.rows.len() {
@@ -142,7 +151,7 @@ impl Net {
         self.first[row]..self.first[row + 1]
     }
 
-    /// The channels into a row.
+    /// The channels into a row: of each cable the other direction.
     pub fn into(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         self.out(row).map(|channel| self.channel(channel).back)
     }
@@ -165,6 +174,7 @@ impl Net {
     /// Whether an entry names a channel that exists by `flags` ([`Net::alive`] or [`Net::kept`]).
     #[inline]
     pub fn leads(flags: &[bool], entry: u32) -> bool {
+        // `HERE` and `NONE` are above all channels.
         entry < HERE && flags[entry as usize]
     }
 }

@@ -3,6 +3,10 @@
 //!
 //! A lane is a channel on a plane: `channel × planes + plane`. What follows a lane are lanes out of one row, so a row
 //! of bits, one for each channel and plane out of that row, holds them all; what precedes it likewise.
+//!
+//! Most additions need no search: their places ascend already. Most searches end in a refusal, and LID after LID asks
+//! for the same. So once refusals have cost as much as finding out what leads where, that is found out and kept
+//! ([`Reach`], [`Ancestors`]).
 
 use super::net::Net;
 use crate::verify::LaneGraph;
@@ -54,6 +58,7 @@ impl LaneBits {
 
     #[inline]
     pub fn add(&mut self, net: &Net, before: u32, after: u32) {
+        // Both ways say the same at all times, so one look decides for both.
         let (word, mask) = self.ahead_bit(net, before, after);
         if self.ahead[word] & mask == 0 {
             self.ahead[word] |= mask;
@@ -71,6 +76,7 @@ impl LaneBits {
 
     /// The same without what channels take part in that have died.
     pub fn surviving(&self, net: &Net) -> LaneBits {
+        // Read from this one and removed from the copy: a removal changes words that an iterator may be going over.
         let (mut left, planes) = (self.clone(), self.planes as u32);
         let died = (0..net.channels.len() as u32).filter(|&channel| !net.alive[channel as usize]);
         for lane in died.flat_map(|channel| channel * planes..(channel + 1) * planes) {
@@ -129,6 +135,7 @@ impl LaneBits {
                 }
             }
         }
+        // The queue is the order. Lanes of a cycle, and all that they lead to, never come into it.
         let mut place = vec![0; lanes];
         queue.iter().zip(0..).for_each(|(&lane, at)| place[lane as usize] = at);
         (queue.len() == lanes).then_some(place)
@@ -156,6 +163,7 @@ fn bits(words: &[u64]) -> impl Iterator<Item = u32> + '_ {
 #[inline]
 fn ones(mut word: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
+        // 64 for a word without bits. The second line clears the lowest bit.
         let bit = word.trailing_zeros();
         word &= word.wrapping_sub(1);
         (bit < 64).then_some(bit)
@@ -179,6 +187,7 @@ impl RowMarks {
     /// Those of the bits in a word of a row that a search has not come by before.
     #[inline]
     fn fresh(&mut self, search: u64, row: usize, at: usize, word: u64) -> impl Iterator<Item = u32> + use<> {
+        // Cleared where a search comes by for the first time, so a search costs nothing at rows that it never sees.
         if std::mem::replace(&mut self.search[row], search) != search {
             self.bits[row * self.words..(row + 1) * self.words].fill(0);
         }
@@ -188,7 +197,8 @@ impl RowMarks {
     }
 }
 
-/// Words of a [`Reach`] that are made in the time in which a search visits a lane.
+/// Words of a [`Reach`] that are made in the time in which a search visits a lane: the two kinds of work as one
+/// measure.
 const WORDS: usize = 8;
 
 /// The most words of a [`Reach`]: 128 MiB, lanes of some 1300 switches of 36 ports on one plane. Where there are more,
@@ -294,6 +304,7 @@ impl LaneOrder {
 
     /// Takes back everything added since the journal stood at `mark`. Places stay: they suit fewer dependencies too.
     pub fn roll_back(&mut self, net: &Net, mark: usize) {
+        // A dependency is in the journal only if it was new, so none is removed that was there before the mark.
         for added in self.journal.drain(mark..) {
             self.held.remove(net, added.before, added.after);
         }
@@ -306,6 +317,7 @@ impl LaneOrder {
             return true;
         }
         if before == after {
+            // A lane that waits for itself is a cycle of one, which places cannot show.
             return false;
         }
         // Where places ascend already nothing leads back, and no search is needed.
@@ -353,6 +365,7 @@ impl LaneOrder {
             return;
         }
         *in_vain = 0;
+        // All are dropped, not the oldest: those that are still asked for are soon found again.
         if (self.ancestors.len() + 1) * words > self.most_words / 2 {
             self.ancestors.clear();
         }
@@ -362,6 +375,8 @@ impl LaneOrder {
             let mut found = vec![before];
             let mut next = 0;
             order.search += 2;
+            // Backwards over the whole graph. Places set no bound here: the answer is to hold for any lane that may
+            // ask.
             while let Some(&lane) = found.get(next) {
                 next += 1;
                 let row = net.channel(lane / order.held.planes as u32).from as usize;
@@ -388,6 +403,7 @@ impl LaneOrder {
 
     /// Works without what is being tried, which is likely to be taken back at once.
     fn without_trial(&mut self, net: &Net, work: impl FnOnce(&mut LaneOrder)) {
+        // What leads somewhere without it does so with it, too. So the answers are right in the middle of a trial.
         for at in self.settled..self.journal.len() {
             let Added { before, after, .. } = self.journal[at];
             self.held.remove(net, before, after);
@@ -425,6 +441,7 @@ impl LaneOrder {
                 reached.fill(0);
                 followers.clear();
                 followers.extend(order.held.after(net, lane));
+                // The nearest first: it may lead to the others, which are then skipped.
                 followers.sort_unstable_by_key(|&after| order.place[after as usize]);
                 for &after in &followers {
                     // What another follower leads to is there already, with all beyond it.
@@ -445,10 +462,13 @@ impl LaneOrder {
 
     /// Moves lanes so that `before` comes below `after`; false, with nothing moved, where `after` leads to `before`.
     fn reorder(&mut self, net: &Net, before: u32, after: u32) -> bool {
+        // Pearce and Kelly's affected region: only lanes with places from `low` to `high` can be out of order, since
+        // all dependencies but the new one ascend. Both searches stay within it.
         let (low, high) = (self.place[after as usize], self.place[before as usize]);
         self.search += 2;
         let LaneOrder { held, place, seen, search, above, below, visited, .. } = self;
         let planes = held.planes as u32;
+        // Forwards first, because this search alone can end in a refusal.
         above.clear();
         above.push(after);
         let mut next = 0;
@@ -469,6 +489,8 @@ impl LaneOrder {
                 }
             }
         }
+        // Backwards: what must stay below `before`. The two sets share no lane, since `after` does not lead to
+        // `before`.
         below.clear();
         below.push(before);
         next = 0;
@@ -498,6 +520,7 @@ impl LaneOrder {
     /// The shortest way by dependencies for which `counts` is true, as lanes from `start` to `end`; none where there is
     /// none.
     pub fn way(&mut self, net: &Net, start: u32, end: u32, counts: impl Fn(u32, u32) -> bool) -> Option<Vec<u32>> {
+        // Breadth first. Each lane remembers the one before it on its way; the start, itself.
         let mut from = vec![u32::MAX; self.place.len()];
         from[start as usize] = start;
         let mut queue = vec![start];

@@ -43,7 +43,8 @@ pub(super) fn is_out_of_reach(trial: &mut Trial<'_, '_>, target: usize, within: 
 
 #[cfg(test)]
 mod tests {
-    use super::super::subject::{RepairSubject, STEP_WORK};
+    use super::super::limits::LAST_CHANCE_WORK;
+    use super::super::subject::RepairSubject;
     use super::super::{RepairInput, surveyed, tests::quiet_input};
     use super::*;
     use crate::fabric::generate::{Options, generate};
@@ -94,7 +95,7 @@ mod tests {
                     let left = making.left_targets();
                     assert!(one_wave.iter().all(|target| left.contains(target)), "{topology}: {one_wave:?}, {left:?}");
                     if !making.is_done() {
-                        making.search_inward(&mut trial, 8 * STEP_WORK);
+                        making.search_inward(&mut trial, LAST_CHANCE_WORK);
                         assert!(no_wait.is_empty() || !making.is_done(), "{topology}: {no_wait:?}");
                     }
                     losses += 1;

@@ -16,8 +16,9 @@ pub(super) struct Taste<'t> {
     pub toward: Option<&'t [u32]>,
     /// What a changed entry costs, in hops.
     pub change: u32,
-    /// Where above 0: loads are noise from this seed, and hops up to `stray` count as equal.
+    /// Ways of equal length go by load where this is [`Taste::BY_LOAD`], else by noise from this seed.
     pub seed: u64,
+    /// The most hops of noise that are added to the length of a way.
     pub stray: u32,
     /// Whether entries beside those of `toward` are tried.
     pub explore: bool,
@@ -28,8 +29,11 @@ pub(super) struct Taste<'t> {
 }
 
 impl Taste<'_> {
+    /// No seed.
+    pub const BY_LOAD: u64 = 0;
+
     pub const PLAIN: Taste<'static> =
-        Taste { toward: None, change: 1, seed: 0, stray: 0, explore: true, clears: false, senders: false };
+        Taste { toward: None, change: 1, seed: Taste::BY_LOAD, stray: 0, explore: true, clears: false, senders: false };
 }
 
 /// A row's candidate: hops, load, channel; the least first.
@@ -82,6 +86,7 @@ impl WaySearch {
         prefer: &[u32],
         taste: Taste<'_>,
     ) -> Vec<u32> {
+        // Odd, because the generator never leaves zero.
         self.random = Random(taste.seed | 1);
         let mut left = self.missing(trial.subject, trial.target, &trial.now);
         if left.is_empty() {
@@ -222,7 +227,7 @@ impl WaySearch {
             if self.hops[row] != NONE {
                 continue;
             }
-            if taste.seed == 0 {
+            if taste.seed == Taste::BY_LOAD {
                 // Loads have risen since the offer. They only rise during a search, so what stays in front is the
                 // least.
                 let now = self.bottleneck(trial, load, channel);
@@ -259,7 +264,8 @@ impl WaySearch {
         // further out choose by how far it really is.
         let dearer = if prefer[row] == channel { 0 } else { taste.change };
         let noise = if taste.stray > 0 { (self.random.next() % u64::from(taste.stray + 1)) as u32 } else { 0 };
-        let weight = if taste.seed == 0 { self.bottleneck(trial, load, channel) } else { self.random.next() };
+        let weight =
+            if taste.seed == Taste::BY_LOAD { self.bottleneck(trial, load, channel) } else { self.random.next() };
         self.heap.push(Reverse((self.hops[net.to(channel)] + 1 + dearer + noise, weight, channel)));
     }
 

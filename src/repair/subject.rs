@@ -34,10 +34,6 @@ pub(super) struct RepairSubject<'a> {
     turned_back: Cell<bool>,
 }
 
-/// Rows and lanes visited after which a step makes no further attempt: on fabrics of a hundred switches all are made,
-/// on a thousand it is what half a second of processor time does.
-pub(super) const STEP_WORK: u64 = 5_000_000;
-
 impl<'a> RepairSubject<'a> {
     pub fn of(input: RepairInput<'a>) -> RepairSubject<'a> {
         let net = Net::of(&input);

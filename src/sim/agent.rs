@@ -15,7 +15,7 @@ use super::clock::Clock;
 use super::index::{By, Dense, InLane, OutLane};
 use super::out_port::OutPort;
 use super::plane::DataPlane;
-use super::relay::Relays;
+use super::relay::Routers;
 use super::source::Sources;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{PortNum, Vl, VlSet};
@@ -37,7 +37,7 @@ pub(super) struct Surroundings<'a> {
     pub clock: &'a Clock,
     pub plane: &'a DataPlane,
     pub sources: &'a Sources,
-    pub relays: Option<&'a Relays>,
+    pub routers: Option<&'a Routers>,
 }
 
 impl Surroundings<'_> {
@@ -67,13 +67,13 @@ impl Surroundings<'_> {
 
     /// Whether a node consumes packets on arrival, as a host does.
     fn consumes(&self, node: NodeId) -> bool {
-        !self.plane.is_switch(node) && !self.plane.is_relay(node)
+        !self.plane.is_switch(node) && !self.plane.is_router(node)
     }
 
-    /// The in lanes that hold the packets a node will send: its own; for a leg of a router those of all legs (R.1).
+    /// The in lanes that hold the packets a node will send: its own; at a router those of all its ports (R.1).
     fn lanes_feeding(&self, node: NodeId) -> Vec<InLane> {
-        match self.relays.filter(|_| self.plane.is_relay(node)) {
-            Some(relays) => relays.lanes_of_router(self.plane, node),
+        match self.routers.filter(|_| self.plane.is_router(node)) {
+            Some(routers) => routers.lanes_of_router(self.plane, node),
             None => self.plane.lanes_of(node),
         }
     }
@@ -190,8 +190,8 @@ impl Agents {
         self.watched[node].then_some(counted)
     }
 
-    /// A packet has left a router by a leg of this node; `stood` if it stood in the router when the flush began.
-    pub fn saw_leg(&mut self, at: Surroundings<'_>, node: NodeId, stood: bool) {
+    /// A packet has left a router by the port of this node; `stood` if it stood in the router when the flush began.
+    pub fn saw_router_departure(&mut self, at: Surroundings<'_>, node: NodeId, stood: bool) {
         self.goes_on(at, node, stood && matches!(self.flushing[node].stage, FlushStage::Emptying { .. }));
     }
 
@@ -309,10 +309,10 @@ impl Agents {
     /// Counts the packets in a device's buffers as its flush begins: by F.2 all of them leave before the tokens do.
     pub fn flush_counted(&mut self, at: Surroundings<'_>, node: NodeId, latched_elsewhere: u32) {
         let mut before = latched_elsewhere;
-        // A packet in a router's buffer counts at the leg for which it is latched (R.1; `Relays::begin_epoch`).
+        // A packet in a router's buffer counts at the port for which it is latched (R.1; `Routers::begin_epoch`).
         let aside = self.flushing[node].aside;
         let waited_for = |lane: &InLane| !aside.contains(Vl::masked(at.plane.vl_of(*lane)));
-        let lanes = if at.plane.is_relay(node) { at.plane.own_lanes(node).collect() } else { at.plane.lanes_of(node) };
+        let lanes = if at.plane.is_router(node) { at.plane.own_lanes(node).collect() } else { at.plane.lanes_of(node) };
         for lane in lanes.into_iter().filter(waited_for) {
             let count = at.plane.lanes[lane].count;
             self.stood[lane] = count;
@@ -406,7 +406,7 @@ impl Agents {
             // D.2. The lanes count, not the half that the source sends on: behind a fence it may still be the old one,
             // and what waits in the lanes was queued before the fence closed. A router's port has no queue of its own;
             // what waits for it carries its half.
-            let silent = if at.plane.is_leg(port) {
+            let silent = if at.plane.is_router_port(port) {
                 rank.is_none() || {
                     let source = &at.sources.list[rank];
                     source.queued[source.half.other().index()] == 0
@@ -424,7 +424,7 @@ impl Agents {
             }
             let draining = &self.draining[node];
             // A host consumes what it receives; a router's buffer must be empty (R.2).
-            let empty = !at.plane.is_leg(port) || at.plane.holds_nothing(port, draining.lanes);
+            let empty = !at.plane.is_router_port(port) || at.plane.holds_nothing(port, draining.lanes);
             if draining.came.contains(num) && empty {
                 self.report_leaf(at, node, port);
             }

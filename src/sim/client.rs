@@ -107,12 +107,8 @@ impl Sim {
     /// Sets whether a subnet manager runs on a port, as PortInfo:CapabilityMask shows. End ports are cut off when none
     /// of these ports reaches them; without such a port none is cut off.
     pub fn set_is_sm(&mut self, port: PortId, is_sm: bool) {
-        if self.devices.managers.contains(&port) == is_sm {
+        if !self.devices.set_manager(port, is_sm) {
             return;
-        }
-        self.devices.managers.retain(|&other| other != port);
-        if is_sm {
-            self.devices.managers.push(port);
         }
         self.notice_capabilities(port);
         let was_cut_off = self.sources.cut_off.clone();
@@ -122,9 +118,7 @@ impl Sim {
     /// Has a second subnet manager stand by at a port from the beginning: it says nothing yet, and end ports that are
     /// linked with it are not cut off when the first one is.
     pub fn stand_by(&mut self, port: PortId) {
-        if !self.devices.managers.contains(&port) {
-            self.devices.managers.push(port);
-        }
+        self.devices.set_manager(port, true);
     }
 
     /// A MAD has come by a port, and is not for the agents there.

@@ -2,6 +2,7 @@
 //! line shows; [`SimConfig::check`] refuses values out of range.
 
 use super::dispersal::Dispersal;
+use super::mad::{Mad, MadBody};
 use super::monitor::Monitor;
 use crate::ids::ReservedLevel;
 use crate::wire::AttributeId;
@@ -357,9 +358,17 @@ impl SimConfig {
     }
 
     /// The time in which an SMA serves an attribute, in nanoseconds.
-    pub(super) fn service_ns(&self, attribute: AttributeId) -> u64 {
+    fn service_ns(&self, attribute: AttributeId) -> u64 {
         let own = self.sma_times.iter().find(|time| AttributeId::from(time.attribute) == attribute);
         own.map_or(self.sma_service_ns, |time| time.service_ns)
+    }
+
+    /// The time in which an agent serves a MAD, in nanoseconds.
+    pub(super) fn service_of(&self, mad: &Mad) -> u64 {
+        match &mad.body {
+            MadBody::Smp(smp) => self.service_ns(smp.attribute),
+            MadBody::General(_) => self.sma_service_ns,
+        }
     }
 
     /// The longest time in which an SMA serves one MAD, in nanoseconds.

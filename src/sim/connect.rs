@@ -16,7 +16,7 @@ use super::errand::Errand;
 use super::gmp::GMP_BYTES;
 use super::index::{Dense, EndPortRank, PacketId};
 use super::packet::{NIL, Packet, PacketMarks};
-use super::relay::{Global, Relays};
+use super::relay::{Global, Routers};
 use super::source::{Header, PacketSpec, Sources};
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::fabric::{Fabric, PortId};
@@ -180,7 +180,7 @@ impl Connections {
 struct HostsView<'a> {
     fabric: &'a Fabric,
     sources: &'a Sources,
-    relays: Option<&'a mut Relays>,
+    routers: Option<&'a mut Routers>,
     now: Ticks,
 }
 
@@ -193,7 +193,7 @@ impl HostsView<'_> {
     fn completion(&self, rank: EndPortRank, packet: &Packet) -> Completion {
         let half = Half::of_sl(Sl::masked(packet.sl));
         // A router sends on the first LID of its port.
-        let path = if packet.marks.has(PacketMarks::CROSSES) { 0 } else { packet.source_path.into() };
+        let path = if packet.marks.contains(PacketMarks::CROSSES) { 0 } else { packet.source_path.into() };
         let (slid, _) = self.sources.address(packet.source, half, path, 0);
         let path_bits = packet.dlid.wrapping_sub(self.sources.list[rank].lid) as u8;
         Completion { slid: Lid(slid), sl: Sl::masked(packet.sl), path_bits }
@@ -202,12 +202,12 @@ impl HostsView<'_> {
     /// The path that a host has to another, and the headers of a packet along it.
     fn path(&mut self, from: EndPortRank, to: EndPortRank) -> Option<(PathRecord, Headers)> {
         let half = self.sources.list[from].half;
-        let across = self.relays.as_mut().filter(|_| self.sources.subnet_of(from) != self.sources.subnet_of(to));
+        let across = self.routers.as_mut().filter(|_| self.sources.subnet_of(from) != self.sources.subnet_of(to));
         let marks = PacketMarks::MESSAGE;
         let bytes = GMP_BYTES + if across.is_some() { GLOBAL_BYTES } else { 0 };
         let spec = PacketSpec { source: from, destination: to, half, bytes, marks, turn: 0, message: NIL };
-        let headers = if let Some(relays) = across {
-            let (header, global) = relays.address_across(self.sources, &spec, self.now)?;
+        let headers = if let Some(routers) = across {
+            let (header, global) = routers.address_across(self.sources, &spec, self.now)?;
             Headers { header, global: Some(global) }
         } else {
             Headers { header: self.sources.header(&spec)?, global: None }
@@ -240,18 +240,18 @@ impl HostsView<'_> {
     /// The headers of an answer along the path of its request.
     fn answering(&self, from: EndPortRank, to: EndPortRank, reply: &ReplyPath) -> Option<Headers> {
         let crosses = reply.global.is_some();
-        let marks = PacketMarks::MESSAGE.with(PacketMarks::REPLY);
+        let marks = PacketMarks::MESSAGE | PacketMarks::REPLY;
         let header = Header {
             dlid: reply.dlid.0,
             sl: reply.sl.get(),
             bytes: GMP_BYTES + if crosses { GLOBAL_BYTES } else { 0 },
-            marks: if crosses { marks.with(PacketMarks::CROSSES) } else { marks },
+            marks: if crosses { marks | PacketMarks::CROSSES } else { marks },
             source_path: reply.path_bits % self.sources.list[from].paths.max(1) as u8,
             message: NIL,
         };
         let global = match reply.global {
             None => None,
-            Some(path) => Some(self.relays.as_ref()?.global_back(from, to, path, self.now)?),
+            Some(path) => Some(self.routers.as_ref()?.global_back(from, to, path, self.now)?),
         };
         Some(Headers { header, global })
     }
@@ -274,7 +274,7 @@ impl Sim {
     /// # Errors
     /// As [`Sim::connect`].
     pub fn check_connection(&self, active: PortId, passive: PortId) -> Result<(), SimError> {
-        let sends = |port: &PortId| self.sources.by_port[*port].is_some() && !self.plane.is_leg(*port);
+        let sends = |port: &PortId| self.sources.by_port[*port].is_some() && !self.plane.is_router_port(*port);
         match [active, passive].into_iter().find(|port| active == passive || !sends(port)) {
             None => Ok(()),
             Some(port) => Err(SimError::NoConnection(self.fabric.describe_port(port))),
@@ -309,8 +309,8 @@ impl Sim {
     }
 
     fn connections_in_view(&mut self) -> (&mut Connections, HostsView<'_>) {
-        let Sim { fabric, sources, relays, clock, connections, .. } = self;
-        (connections, HostsView { fabric, sources, relays: relays.as_deref_mut(), now: clock.now() })
+        let Sim { fabric, sources, routers, clock, connections, .. } = self;
+        (connections, HostsView { fabric, sources, routers: routers.as_deref_mut(), now: clock.now() })
     }
 
     fn send_message(&mut self, outgoing: ConnectionMessage) {

@@ -47,6 +47,16 @@ pub(super) struct Deadlocks {
     pub broken: u64,
 }
 
+impl Deadlocks {
+    /// Suspects a cycle that has closed at a lane.
+    fn suspect(&mut self, lane: InLane) {
+        // A write that is still to come may open a cycle suspected later and leave this one, so every suspicion is
+        // kept.
+        self.suspects.retain(|&suspect| suspect != lane);
+        self.suspects.push(lane);
+    }
+}
+
 impl DataPlane {
     /// The in lane whose buffer is full for the head of `lane`; none where the head waits for nothing but time.
     #[inline]
@@ -141,10 +151,8 @@ impl Sim {
         if self.lifetimes.any() && cycle.iter().any(limited) {
             self.deadlocks.broken += 1;
         } else if self.plane.rules.latch == Latch::Grant {
-            // A write that is still to come may change a choice of the cycle. It may open a cycle suspected later and
-            // leave this one, so every suspicion is kept.
-            self.deadlocks.suspects.retain(|&suspect| suspect != lane);
-            self.deadlocks.suspects.push(lane);
+            // A write that is still to come may change a choice of the cycle.
+            self.deadlocks.suspect(lane);
         } else {
             self.deadlocks.found = Some(cycle);
         }

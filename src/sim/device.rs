@@ -7,7 +7,7 @@ use super::mad::Mad;
 use super::power_on;
 use super::spaces::Spaces;
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, Lid, Lmc, PortNum};
+use crate::ids::{Half, Lid, Lmc, PortNum, Sl};
 use crate::transport::Datagram;
 use crate::wire::vendor::{DrainArcs, DrainToken, Flush};
 use crate::wire::{
@@ -198,6 +198,107 @@ impl Devices {
             devices.take_lids(id, port.lid.unwrap_or_default(), port.lmc);
         }
         devices
+    }
+
+    /// Takes the power of some nodes away.
+    pub(super) fn power_off(&mut self, nodes: &[NodeId]) {
+        nodes.iter().for_each(|&node| self.list[node].alive = false);
+    }
+
+    /// Gives a node its power back: nothing waits to be served, and its ports have changed.
+    pub(super) fn power_on(&mut self, node: NodeId) {
+        let device = &mut self.list[node];
+        device.queue.clear();
+        (device.alive, device.trap) = (true, None);
+        device.switch.port_state_change = true;
+    }
+
+    /// Resets the settings of a node and of its ports, LIDs included.
+    pub(super) fn forget_settings(&mut self, fabric: &Fabric, config: &SimConfig, node: NodeId) {
+        self.list[node].switch = power_on::switch_info(fabric.node(node), config);
+        self.kept.forget(&fabric.port_range(node));
+        for port in fabric.ports_of(node) {
+            // Before what the port holds is overwritten: these are the LIDs that it gives back.
+            self.take_lids(port, Lid::default(), Lmc::default());
+            self.ports[port] = power_on::port_info(fabric, fabric.port(port), config, true);
+        }
+    }
+
+    /// Lets a node's agent fail at one attribute, besides what it fails at already.
+    pub(super) fn sicken(&mut self, fabric: &Fabric, node: NodeId, sick: SickAttribute) {
+        self.list[node].sick.push(sick);
+        self.show_sl_mapping(fabric, node);
+    }
+
+    /// Lets a node's agent serve all attributes again.
+    pub(super) fn heal(&mut self, fabric: &Fabric, node: NodeId) {
+        self.list[node].sick.clear();
+        self.show_sl_mapping(fabric, node);
+    }
+
+    /// Has a node's capability masks say whether it has SL-to-VL tables.
+    fn show_sl_mapping(&mut self, fabric: &Fabric, node: NodeId) {
+        let lacks = |sick: &SickAttribute| {
+            sick.attribute == AttributeId::SlToVlMappingTable && sick.sickness == Sickness::Lacks
+        };
+        let lacks_it = self.list[node].sick.iter().any(lacks);
+        for port in fabric.ports_of(node).filter(|&port| power_on::is_end(fabric, fabric.port(port))) {
+            let mask = &mut self.ports[port].capability_mask;
+            *mask = if lacks_it { *mask & !capability::SL_TO_VL } else { *mask | capability::SL_TO_VL };
+        }
+    }
+
+    /// Puts a MAD in line for a node's processor, unless it came by a link and the VL 15 buffer of its port, of so many
+    /// SMPs, has no room; 0 for a buffer without limit. What the device's own host sends it takes no room there.
+    pub(super) fn queue(&mut self, node: NodeId, waiting: WaitingMad, room: usize) -> Result<(), WaitingMad> {
+        let device = &mut self.list[node];
+        if room > 0 && waiting.mad.came_on_vl15 {
+            // The first one has left the buffer once the processor is at work on it.
+            let in_buffer = device.queue.iter().skip(usize::from(device.serving));
+            let beside = in_buffer.filter(|own| own.port == waiting.port && own.mad.came_on_vl15);
+            if beside.count() >= room {
+                return Err(waiting);
+            }
+        }
+        device.queue.push_back(waiting);
+        Ok(())
+    }
+
+    /// The MAD that the processor of a node begins to serve; none where it is at work, or nothing waits.
+    pub(super) fn begin_service(&mut self, node: NodeId) -> Option<&WaitingMad> {
+        let device = &mut self.list[node];
+        let next = device.queue.front().filter(|_| !device.serving)?;
+        device.serving = true;
+        Some(next)
+    }
+
+    /// The MAD that the processor of a node has finished with; none where the node died meanwhile.
+    pub(super) fn end_service(&mut self, node: NodeId) -> Option<WaitingMad> {
+        let device = &mut self.list[node];
+        device.serving = false;
+        if !device.alive {
+            // Its power is gone, and with it what waited for service.
+            device.queue.clear();
+        }
+        device.queue.pop_front()
+    }
+
+    /// Has a subnet manager run on a port, or run there no longer. Whether that is a change.
+    pub(super) fn set_manager(&mut self, port: PortId, is_sm: bool) -> bool {
+        let changes = self.managers.contains(&port) != is_sm;
+        if changes {
+            match is_sm {
+                true => self.managers.push(port),
+                false => self.managers.retain(|&other| other != port),
+            }
+        }
+        changes
+    }
+
+    /// Loads what a port holds of the subnet manager: its LID and the SL towards it.
+    pub(super) fn load_master_sm(&mut self, port: PortId, lid: Lid, sl: Sl) {
+        let held = &mut self.ports[port];
+        (held.master_sm_lid, held.master_sm_sl) = (lid, sl);
     }
 
     /// Whether a port holds a LID as its own.

@@ -3,13 +3,12 @@
 //! A link that dies takes the packets on the wire and those that wait for it. A switch also takes the packets in its
 //! buffers and the MADs queued at it. Neighbours that live set SwitchInfo:PortStateChange and send trap 128.
 
-use super::device::{SickAttribute, Sickness};
+use super::device::SickAttribute;
 use super::index::{By, Dense, EndPortRank};
-use super::out_port::{FarEnd, PortRole};
-use super::{PortId, Sim, power_on};
+use super::out_port::PortRole;
+use super::{PortId, Sim};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Lid, Lmc};
-use crate::wire::{AttributeId, PortState, capability};
 
 /// Why an element goes down.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -97,7 +96,7 @@ impl Sim {
     }
 
     fn lose_nodes(&mut self, nodes: &[NodeId], loss: Loss) {
-        nodes.iter().for_each(|&node| self.devices.list[node].alive = false);
+        self.devices.power_off(nodes);
         let ports: Vec<PortId> = nodes.iter().flat_map(|&node| self.fabric.ports_of(node)).collect();
         let cabled: Vec<PortId> = ports.iter().copied().filter(|&port| self.plane.ports[port].is_up()).collect();
         // All cables go down first, those of several nodes at once too, so that no packet moves from one dead node to
@@ -123,18 +122,16 @@ impl Sim {
     /// end ports that this cuts off are hidden from the others.
     pub fn keep_away(&mut self, what: impl Into<Elements>) {
         let what = what.into();
-        what.nodes.iter().for_each(|&node| self.devices.list[node].alive = false);
+        self.devices.power_off(&what.nodes);
         let own = what.nodes.iter().flat_map(|&node| self.fabric.ports_of(node));
         let loose: Vec<PortId> = own.chain(what.links.iter().copied()).collect();
         for port in loose {
             if self.plane.ports[port].is_up() {
-                for end in [port, self.plane.ports[port].peer] {
-                    self.plane.ports[end].state = PortState::Down;
-                }
+                self.plane.unplug(port);
             }
         }
         self.find_cut_off();
-        self.hide_cut_off();
+        self.sources.hide_cut_off();
     }
 
     /// Brings nodes and cables that were kept away or died. A node comes as after its power was cut: its tables are
@@ -178,20 +175,7 @@ impl Sim {
     /// # Panics
     /// One of the ports is up, or is no external port.
     pub fn plug(&mut self, a: PortId, b: PortId) {
-        let rate = self.plane.ports[a].ticks_per_byte;
-        for left in [a, b].map(|port| self.plane.ports[port].peer) {
-            if left.is_some() {
-                self.plane.ports[left].peer = PortId::NONE;
-            }
-        }
-        for (port, peer) in [(a, b), (b, a)] {
-            assert!(!self.plane.ports[port].is_up(), "a port whose cable is up takes no other one");
-            let is_switch = self.plane.is_switch(self.plane.ports[peer].node);
-            let own = &mut self.plane.ports[port];
-            (own.peer, own.ticks_per_byte) = (peer, rate);
-            own.far_end = if is_switch { FarEnd::Buffer } else { FarEnd::Sink };
-        }
-        self.plane.lanes.plug(a, b);
+        self.plane.plug(a, b);
         self.revive_link(a);
     }
 
@@ -203,26 +187,12 @@ impl Sim {
 
     /// Lets a device's management agent fail at one attribute; what it failed at before it fails at still.
     pub fn sicken_node(&mut self, node: NodeId, sick: SickAttribute) {
-        self.devices.list[node].sick.push(sick);
-        self.show_sl_mapping(node);
+        self.devices.sicken(&self.fabric, node, sick);
     }
 
     /// Lets a device's management agent serve all attributes again.
     pub fn heal_node(&mut self, node: NodeId) {
-        self.devices.list[node].sick.clear();
-        self.show_sl_mapping(node);
-    }
-
-    /// Has a device's capability masks say whether it has SL-to-VL tables.
-    fn show_sl_mapping(&mut self, node: NodeId) {
-        let lacks = |sick: &SickAttribute| {
-            sick.attribute == AttributeId::SlToVlMappingTable && sick.sickness == Sickness::Lacks
-        };
-        let lacks_it = self.devices.list[node].sick.iter().any(lacks);
-        for port in self.fabric.ports_of(node).filter(|&port| power_on::is_end(&self.fabric, self.fabric.port(port))) {
-            let mask = &mut self.devices.ports[port].capability_mask;
-            *mask = if lacks_it { *mask & !capability::SL_TO_VL } else { *mask | capability::SL_TO_VL };
-        }
+        self.devices.heal(&self.fabric, node);
     }
 
     /// Whether the cable at a port and both of its ends live.
@@ -248,13 +218,10 @@ impl Sim {
     /// A device begins anew: empty tables, no MADs to serve, no round of its agents. It records that its ports changed,
     /// and sends no trap: its tables have no route for one.
     fn forget(&mut self, node: NodeId) {
-        let device = &mut self.devices.list[node];
-        device.queue.clear();
-        (device.alive, device.trap) = (true, None);
         if self.devices.cold {
             self.forget_settings(node);
         }
-        self.devices.list[node].switch.port_state_change = true;
+        self.devices.power_on(node);
         let mut block = 0;
         while let Some(held) = self.plane.tables.replace_block(node, block.into(), &[255; 64]) {
             self.ledger.remember(node, block, self.clock.now(), held);
@@ -267,29 +234,21 @@ impl Sim {
 
     /// Resets all settings of a device and its ports, LIDs included.
     fn forget_settings(&mut self, node: NodeId) {
-        self.devices.list[node].switch = power_on::switch_info(self.fabric.node(node), &self.config);
-        self.devices.kept.forget(&self.fabric.port_range(node));
+        self.devices.forget_settings(&self.fabric, &self.config, node);
         for port in self.fabric.ports_of(node) {
-            self.devices.take_lids(port, Lid::default(), Lmc::default());
             self.sources.take_lids(port, Lid::default(), Lmc::default());
-            let fresh = power_on::port_info(&self.fabric, self.fabric.port(port), &self.config, true);
-            self.plane.set_lanes(port, fresh.operational_vls.lanes().unwrap_or(1));
-            self.devices.ports[port] = fresh;
+            self.plane.set_lanes(port, self.devices.ports[port].operational_vls.lanes().unwrap_or(1));
             self.plane.arbitrates(port, None);
         }
     }
 
-    /// Brings up a port whose cable is back: in INITIALIZE it carries no data yet; both ends agree on its credits.
     fn bring_up(&mut self, port: PortId) {
-        self.plane.ports[port].state = PortState::Initialize;
+        self.plane.bring_up(port);
         self.ledger.revived(port, self.clock.now());
-        self.plane.out_lanes(port).for_each(|lane| self.plane.restore_credits(lane));
     }
 
     fn take_down(&mut self, port: PortId, loss: Loss) {
-        let own = &mut self.plane.ports[port];
-        own.state = PortState::Down;
-        if std::mem::take(&mut own.waits) {
+        if self.plane.ports[port].goes_down() {
             self.counters.wait_ends(port, self.clock.now());
         }
         self.counters.link_down(port);
@@ -307,34 +266,7 @@ impl Sim {
         }
     }
 
-    /// Finds the end ports that no way of live links leads to from a subnet manager; none while no manager runs.
     pub(super) fn find_cut_off(&mut self) {
-        let nodes = self.plane.tables.node_count();
-        let mut reached = By::filled(self.devices.managers.is_empty(), nodes);
-        let mut queue: Vec<NodeId> = self.devices.managers.iter().map(|&port| self.plane.ports[port].node).collect();
-        queue.iter().for_each(|&node| reached[node] = true);
-        while let Some(node) = queue.pop() {
-            // Only switches pass traffic on; a manager's own node leaves by its one port.
-            let passes = self.plane.is_switch(node);
-            for port in self.plane.ports_of(node) {
-                let usable = self.plane.ports[port].is_up() && (passes || self.devices.managers.contains(&port));
-                if usable {
-                    let next = self.plane.ports[self.plane.ports[port].peer].node;
-                    if !std::mem::replace(&mut reached[next], true) {
-                        queue.push(next);
-                    }
-                }
-            }
-        }
-        for rank in self.sources.list.keys() {
-            let port = self.sources.list[rank].port;
-            self.sources.cut_off[rank] = !self.plane.ports[port].is_up() || !self.is_joined(&reached, port);
-        }
-    }
-
-    /// Whether the switch that an end port is cabled to was reached, or the port is a manager's own.
-    fn is_joined(&self, reached: &By<NodeId, bool>, port: PortId) -> bool {
-        let peer = self.plane.ports[port].peer;
-        self.devices.managers.contains(&port) || reached[self.plane.ports[peer].node]
+        self.sources.find_cut_off(&self.plane, &self.devices.managers);
     }
 }

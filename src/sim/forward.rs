@@ -44,7 +44,7 @@ impl Sim {
                 }
                 return self.stay(lane, id, out_lane);
             }
-            self.plane.packets[id].out_lane = out_lane;
+            self.plane.latch(id, out_lane);
         }
         if self.plane.enqueue(lane, id) {
             self.offer(lane);
@@ -61,7 +61,7 @@ impl Sim {
     /// A packet that has come to an empty queue and cannot go on at once joins it.
     #[inline(never)]
     pub(super) fn stay(&mut self, lane: InLane, id: PacketId, out_lane: OutLane) {
-        self.plane.packets[id].out_lane = out_lane;
+        self.plane.latch(id, out_lane);
         self.plane.enqueue(lane, id);
         // It has asked just now, so it is not asked again; but `offer` alone discards.
         match self.plane.discards(out_lane, lane) {
@@ -79,19 +79,20 @@ impl Sim {
         if !at.is_up() {
             // The link died under the head. Its room was taken when it set out, and goes back without credits: both
             // ends agree on new ones when the cable returns.
-            self.plane.lanes[lane].held -= u32::from(self.plane.packets[id].credits);
+            self.plane.give_up_room(lane, id);
             self.counters.miss(port, self.plane.packets[id].bytes);
             self.lose(id);
             return;
         }
         if at.state == PortState::Initialize {
             // Discarded through the queue, so its credits return like any other's (assumption `initialize-discards`).
-            self.plane.packets[id].out_lane = OutLane::DISCARD;
+            self.plane.latch(id, OutLane::DISCARD);
         } else if at.role == PortRole::Router {
             // Routers choose on arrival, whatever the switches' latch.
-            self.plane.packets[id].out_lane = self.relay_arrival(id, port);
+            let out_lane = self.arrive_at_router(id, port);
+            self.plane.latch(id, out_lane);
         } else if self.plane.rules.latch == Latch::Arrival && receives {
-            self.plane.packets[id].out_lane = self.plane.choose(port, id);
+            self.plane.latch(id, self.plane.choose(port, id));
         }
         if self.plane.enqueue(lane, id) && receives {
             self.offer(lane);
@@ -109,7 +110,7 @@ impl Sim {
             // With the latches `head` and `grant` a switch chooses here. With `arrival`, and in send queues, the choice
             // stands.
             if self.plane.packets[id].out_lane.is_none() {
-                self.plane.packets[id].out_lane = self.plane.choose(self.plane.port_of(lane), id);
+                self.plane.latch(id, self.plane.choose(self.plane.port_of(lane), id));
             }
             let out_lane = self.plane.packets[id].out_lane;
             if out_lane == OutLane::DISCARD || self.plane.discards(out_lane, lane) {
@@ -171,7 +172,7 @@ impl Sim {
 
     /// The link is free again.
     pub(super) fn link_free(&mut self, port: PortId) {
-        self.plane.ports[port].scheduled = false;
+        self.plane.ports[port].wakes();
         self.serve(port);
     }
 
@@ -205,12 +206,11 @@ impl Sim {
     #[inline(always)]
     pub(super) fn count_departure(&mut self, id: PacketId, out_lane: OutLane, leaving: &PacketSent) {
         if leaving.from_switch {
-            // One at a time: no run gets to 2^64.
-            self.plane.packet_hops = self.plane.packet_hops.wrapping_add(1);
+            self.plane.count_hop();
         } else {
-            // The packet's source is the port's own: the host's, or the leg of a router that `take_over` put there.
+            // The packet's source is the port's own: the host's, or the router's that `take_over` put there.
             let packet = &self.plane.packets[id];
-            self.sources.list[packet.source].sent[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
+            self.sources.list[packet.source].sends(packet.sl, packet.bytes);
         }
         self.lifetimes.sent(out_lane);
         if leaving.ends_wait {
@@ -234,9 +234,9 @@ impl Sim {
         let Departed { id, lane, source } = self.plane.dequeue(&mut self.clock, lane, end);
         if source.is_some() {
             let packet = &self.plane.packets[id];
-            self.left_send_queue(source, packet.sl, !packet.marks.has(PacketMarks::NO_DATA));
+            self.left_send_queue(source, packet.sl, !packet.marks.intersects(PacketMarks::NO_DATA));
         }
-        if self.plane.packets[id].marks.has(PacketMarks::TOLD) {
+        if self.plane.packets[id].marks.intersects(PacketMarks::COUNTED_BY_DEVICE) {
             self.left_device(id);
         }
         // Agents look last, when queue and counts are without the packet.
@@ -263,7 +263,7 @@ impl Sim {
     /// A packet that a router, or the queue of its own GMPs, keeps count of has left its buffer.
     #[inline(never)]
     fn left_device(&mut self, id: PacketId) {
-        if self.plane.packets[id].marks.has(PacketMarks::OWN) {
+        if self.plane.packets[id].marks.contains(PacketMarks::OWN) {
             self.left_own_queue(id);
         } else {
             self.left_router(id);
@@ -280,7 +280,7 @@ impl Sim {
             true => self.plane.tables.output(input.node, packet.dlid) == 0,
             false => input.role == PortRole::Router,
         };
-        packet.marks.has(PacketMarks::NO_DATA)
+        packet.marks.intersects(PacketMarks::NO_DATA)
             && self.devices.list[input.node].alive
             && input.state != PortState::Initialize
             && packet.out_lane == OutLane::DISCARD
@@ -290,7 +290,7 @@ impl Sim {
 
     /// A device takes in a question or a GMP.
     fn taken_in(&mut self, id: PacketId, lane: InLane) {
-        if self.plane.packets[id].marks.has(PacketMarks::GMP) {
+        if self.plane.packets[id].marks.contains(PacketMarks::GMP) {
             self.gmp_taken_in(id, lane);
         } else {
             self.end_question(id, true);
@@ -313,7 +313,7 @@ impl Sim {
             let left = self.plane.packets[id].out_lane;
             if choice != left {
                 self.plane.unwait(lane);
-                self.plane.packets[id].out_lane = choice;
+                self.plane.latch(id, choice);
                 self.offer(lane);
                 // The next in the line left behind may be longer: then the line waits for a buffer in which its first
                 // would have had room.
@@ -356,7 +356,7 @@ impl Sim {
         let mut id = self.plane.lanes[lane].head;
         while id.is_some() && self.plane.rules.latch == Latch::Arrival {
             if self.plane.packets[id].out_lane.is_none() {
-                self.plane.packets[id].out_lane = self.plane.choose(self.plane.port_of(lane), id);
+                self.plane.latch(id, self.plane.choose(self.plane.port_of(lane), id));
             }
             id = self.plane.packets[id].next;
         }

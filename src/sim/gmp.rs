@@ -16,7 +16,7 @@ use super::Sim;
 use super::errand::Errand;
 use super::index::{Dense, InLane, OutLane, PacketId};
 use super::mad::Mad;
-use super::packet::{Packet, PacketMarks, half_index};
+use super::packet::{Packet, PacketMarks};
 use crate::fabric::PortId;
 use crate::wire::PortState;
 use rustc_hash::FxHashMap;
@@ -66,6 +66,18 @@ impl Gmps {
         );
     }
 
+    /// One sets out as a packet.
+    fn begin(&mut self, id: PacketId, mad: Mad) {
+        self.counts.sent += 1;
+        self.mads.insert(id, mad);
+    }
+
+    /// One has no port that could send it.
+    fn refuse(&mut self) {
+        self.counts.sent += 1;
+        self.counts.lost += 1;
+    }
+
     fn end(&mut self, id: PacketId, arrived: bool) -> Mad {
         *(if arrived { &mut self.counts.arrived } else { &mut self.counts.lost }) += 1;
         self.mads.remove(&id).expect("a GMP on its way says something")
@@ -83,13 +95,11 @@ impl Sim {
         if self.devices.owns(port, mad.dlid) {
             return self.mad_delivered(port, mad);
         }
-        self.gmps.counts.sent += 1;
         if !self.can_originate(port) {
-            self.gmps.counts.lost += 1;
-            return;
+            return self.gmps.refuse();
         }
-        let reply = if mad.is_response() { PacketMarks::REPLY } else { PacketMarks::default() };
-        let marks = PacketMarks::GMP.with(PacketMarks::OWN).with(reply);
+        let reply = if mad.is_response() { PacketMarks::REPLY } else { PacketMarks::empty() };
+        let marks = PacketMarks::GMP | PacketMarks::OWN | reply;
         self.originate(port, mad, marks);
     }
 
@@ -118,19 +128,18 @@ impl Sim {
             hops: 0,
             source_path: 0,
         };
-        if rank.is_some() {
-            let counted = !self.is_reserved(packet.sl);
-            self.sources.list[rank].queued[half_index(packet.sl)] += u32::from(counted);
+        if rank.is_some() && !self.is_reserved(packet.sl) {
+            self.sources.list[rank].awaits(packet.sl);
         }
         let id = self.plane.packets.insert(packet, now);
-        self.gmps.mads.insert(id, mad);
+        self.gmps.begin(id, mad);
         let chosen = self.plane.choose_own(port, id);
         let vl = if chosen.is_lane() { self.plane.vl_of(chosen) } else { 0 };
         // A switch chooses for its own packets when it chooses for others; hosts and routers choose at once.
         let waits = self.plane.is_switch(node) && self.plane.rules.latch != Latch::Arrival;
-        self.plane.packets[id].out_lane = if waits { OutLane::NONE } else { chosen };
+        self.plane.latch(id, if waits { OutLane::NONE } else { chosen });
         let lane = self.plane.in_lane(self.plane.first_port(node), vl);
-        self.plane.lanes[lane].held += u32::from(packet.credits);
+        self.plane.take_room(lane, id);
         if self.plane.enqueue(lane, id) {
             self.offer(lane);
         }
@@ -139,11 +148,10 @@ impl Sim {
     /// A GMP has left the queue of what its own device sends, sent or discarded.
     pub(super) fn left_own_queue(&mut self, id: PacketId) {
         let packet = &mut self.plane.packets[id];
-        packet.marks = packet.marks.without(PacketMarks::OWN);
+        packet.marks.remove(PacketMarks::OWN);
         let (source, sl) = (packet.source, packet.sl);
-        if source.is_some() {
-            let counted = !self.is_reserved(sl);
-            self.sources.list[source].queued[half_index(sl)] -= u32::from(counted);
+        if source.is_some() && !self.is_reserved(sl) {
+            self.sources.list[source].awaits_no_more(sl);
         }
     }
 
@@ -180,7 +188,7 @@ impl Sim {
     fn end_gmp(&mut self, id: PacketId, port: PortId) -> Mad {
         let packet = self.plane.packets[id];
         if let Some(source) = self.sources.at_port_mut(port) {
-            source.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
+            source.receives(packet.sl, packet.bytes);
         }
         self.plane.packets.remove(id);
         self.gmps.end(id, true)

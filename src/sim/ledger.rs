@@ -209,6 +209,20 @@ impl Ledger {
         self.history.entry((switch, block)).or_default().push((now, entries));
     }
 
+    /// Counts a packet that is handed to a send queue.
+    #[inline(always)]
+    pub(super) fn inject(&mut self, sl: u8) {
+        self.counts.injected += 1;
+        self.series.set_out(sl);
+    }
+
+    /// Counts a loss.
+    fn lose(&mut self, sl: u8, cause: LossCause) {
+        self.series.lose(cause);
+        self.series.end(sl);
+        *cause.count(&mut self.counts) += 1;
+    }
+
     /// Counts a delivery; `now` in ticks.
     #[inline]
     pub(super) fn deliver(&mut self, now: Ticks, latency_ns: u64, bytes: u16) {
@@ -329,7 +343,7 @@ impl Sim {
     /// Counts a packet that came to the wrong port as lost to the change: no failure does that.
     #[cold]
     pub(super) fn misdeliver(&mut self, id: PacketId) {
-        if self.plane.packets[id].marks.has(PacketMarks::NO_DATA) {
+        if self.plane.packets[id].marks.intersects(PacketMarks::NO_DATA) {
             return self.lose_no_data(id);
         }
         self.ledger.misdelivered += 1;
@@ -339,7 +353,7 @@ impl Sim {
     /// Counts a packet that is gone, and forgets it.
     #[cold]
     pub(super) fn lose(&mut self, id: PacketId) {
-        if self.plane.packets[id].marks.has(PacketMarks::NO_DATA) {
+        if self.plane.packets[id].marks.intersects(PacketMarks::NO_DATA) {
             return self.lose_no_data(id);
         }
         self.settle(id, self.cause_of_loss(id));
@@ -347,7 +361,7 @@ impl Sim {
 
     /// Forgets a question or a GMP that is gone; no fate of a user's packet.
     fn lose_no_data(&mut self, id: PacketId) {
-        if self.plane.packets[id].marks.has(PacketMarks::GMP) {
+        if self.plane.packets[id].marks.contains(PacketMarks::GMP) {
             self.lose_gmp(id);
         } else {
             self.end_question(id, false);
@@ -376,9 +390,7 @@ impl Sim {
     /// Counts a packet's fate, and forgets it.
     fn settle(&mut self, id: PacketId, cause: LossCause) {
         self.open_bins();
-        self.ledger.series.lose(cause);
-        self.ledger.series.end(self.plane.packets[id].sl);
-        *cause.count(&mut self.ledger.counts) += 1;
+        self.ledger.lose(self.plane.packets[id].sl, cause);
         self.count_in_relation(id, |relation| *cause.count(&mut relation.counts) += 1);
         // A pair whose way died has been without it since then, whenever it next tried.
         let since = if cause == LossCause::Failure { self.ledger.last_death } else { self.clock.now() };
@@ -391,7 +403,7 @@ impl Sim {
         let held = |source: &&super::source::Source| self.sources.cut_off[source.rank];
         let stranded: u64 = self.sources.list.iter().filter(held).map(|source| u64::from(source.waiting)).sum();
         let mut counts = self.ledger.counts;
-        let no_data = self.questions.counts.in_flight() + self.gmps.in_flight();
+        let no_data = self.questions.in_flight() + self.gmps.in_flight();
         counts.in_flight = self.plane.packets.len() as u64 - stranded - no_data;
         counts.stranded += stranded;
         counts

@@ -6,8 +6,10 @@
 //! for each step once. Nothing here changes anything: a guess that an earlier event proves wrong costs a miss, as
 //! before.
 
-use super::index::{Dense, EndPortRank, InLane, OutLane, PacketId};
+use super::index::{Dense, InLane, OutLane, PacketId};
 use super::out_port::PortRole;
+use super::plane::DataPlane;
+use super::sending::Injector;
 use super::wheel::{CHUNK, SimEvent};
 use super::{Sim, kind};
 use crate::fabric::PortId;
@@ -46,7 +48,7 @@ impl Sim {
         }
         for _ in 0..STEPS {
             for sight in sights.iter_mut() {
-                *sight = self.next_sight(*sight, &mut seen);
+                *sight = self.plane.next_sight(*sight, &mut seen);
             }
         }
         // What is read must not look useless.
@@ -87,40 +89,42 @@ impl Sim {
                 let lane = OutLane(event.b());
                 Sight::Output(plane.port_of(lane), plane.vl_of(lane))
             }
-            kind::INJECT => match self.sources.list.get(EndPortRank(event.a())) {
-                Some(source) => {
+            kind::INJECT => match Injector::of(event) {
+                Injector::Source(rank) => {
+                    let source = &self.sources.list[rank];
                     *seen ^= source.waiting ^ source.sent[0] as u32;
                     Sight::Host(source.port)
                 }
-                None => Sight::Nothing,
+                Injector::Trace | Injector::Script | Injector::Monitor => Sight::Nothing,
             },
             _ => Sight::Nothing,
         }
     }
+}
 
+impl DataPlane {
     #[inline(always)]
     fn next_sight(&self, sight: Sight, seen: &mut u32) -> Sight {
-        let plane = &self.plane;
         match sight {
-            Sight::Way(input, dlid, sl) => match plane.tables.way(input, &plane.ports[input], dlid, sl) {
-                Some((port, vl)) => Sight::Output(port, vl.min(plane.data_vls - 1)),
+            Sight::Way(input, dlid, sl) => match self.tables.way(input, &self.ports[input], dlid, sl) {
+                Some((port, vl)) => Sight::Output(port, vl.min(self.data_vls - 1)),
                 None => Sight::Nothing,
             },
             Sight::Output(port, vl) => {
-                *seen ^= plane.lanes[plane.out_lane(port, vl)].first_waiter.0 ^ u32::from(plane.ports[port].pending);
+                *seen ^= self.lanes[self.out_lane(port, vl)].first_waiter.0 ^ u32::from(self.ports[port].pending);
                 Sight::Nothing
             }
-            Sight::Line(port, vl) => match plane.lanes[plane.out_lane(port, vl)].first_waiter.get() {
+            Sight::Line(port, vl) => match self.lanes[self.out_lane(port, vl)].first_waiter.get() {
                 Some(lane) => Sight::Queue(lane),
                 None => Sight::Nothing,
             },
-            Sight::Queue(lane) => plane.lanes[lane].head.get().map_or(Sight::Nothing, Sight::Packet),
+            Sight::Queue(lane) => self.lanes[lane].head.get().map_or(Sight::Nothing, Sight::Packet),
             Sight::Packet(id) => {
-                *seen ^= u32::from(plane.packets[id].bytes);
+                *seen ^= u32::from(self.packets[id].bytes);
                 Sight::Nothing
             }
             Sight::Host(port) => {
-                *seen ^= u32::from(plane.ports[port].pending) ^ plane.lanes[plane.in_lane(port, 0)].count;
+                *seen ^= u32::from(self.ports[port].pending) ^ self.lanes[self.in_lane(port, 0)].count;
                 Sight::Nothing
             }
             Sight::Nothing => Sight::Nothing,

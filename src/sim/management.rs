@@ -12,7 +12,7 @@ use super::agent::{Agents, Effect, Surroundings, Token};
 use super::device::WaitingMad;
 use super::errand::{Errand, HeldSet};
 use super::index::InLane;
-use super::mad::{Mad, MadBody};
+use super::mad::Mad;
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
@@ -136,7 +136,7 @@ impl Sim {
         if self.devices.list[node].deaf {
             return;
         }
-        let service = self.service(&mad);
+        let service = self.config.service_of(&mad) * TICKS_PER_NS;
         // A held `Set` that arrives too late lands as soon as it can.
         if let Some(at) = self.errands.due_at_agent(node, &mad, service).filter(|&at| at > self.clock.now()) {
             return self.errand(at, Errand::Deliver(port, mad));
@@ -144,30 +144,12 @@ impl Sim {
         self.wait_for_processor(node, WaitingMad { port, mad, onward: None });
     }
 
-    /// Puts a MAD in line for a device's processor. An SMP that came by a link is dropped if the VL 15 buffer of its
-    /// port has no room. What the device's own host sends it takes no room there.
+    /// Puts a MAD in line for a device's processor, if the VL 15 buffer of its port has room.
     fn wait_for_processor(&mut self, node: NodeId, waiting: WaitingMad) {
-        let device = &mut self.devices.list[node];
-        let room = usize::from(self.config.vl15_buffer);
-        if room > 0 && waiting.mad.came_on_vl15 {
-            // The first one has left the buffer once the processor is at work on it.
-            let in_buffer = device.queue.iter().skip(usize::from(device.serving));
-            let beside = in_buffer.filter(|own| own.port == waiting.port && own.mad.came_on_vl15);
-            if beside.count() >= room {
-                return self.counters.drop_smp(waiting.port);
-            }
+        match self.devices.queue(node, waiting, self.config.vl15_buffer.into()) {
+            Ok(()) => self.serve_next(node),
+            Err(dropped) => self.counters.drop_smp(dropped.port),
         }
-        device.queue.push_back(waiting);
-        self.serve_next(node);
-    }
-
-    /// The time in which an agent serves a MAD, in ticks.
-    fn service(&self, mad: &Mad) -> Ticks {
-        let ns = match &mad.body {
-            MadBody::Smp(smp) => self.config.service_ns(smp.attribute),
-            MadBody::General(_) => self.config.sma_service_ns,
-        };
-        ns * TICKS_PER_NS
     }
 
     /// Delays `Set`s on their way, so that they land at the times given: each entry holds up one `Set` that matches it.
@@ -178,25 +160,16 @@ impl Sim {
 
     /// Lets an idle processor begin with what comes next.
     fn serve_next(&mut self, node: NodeId) {
-        let device = &self.devices.list[node];
-        let Some(next) = device.queue.front().filter(|_| !device.serving) else { return };
-        let time = match next.onward {
-            Some(_) => self.config.smi_processor_ns * TICKS_PER_NS,
-            None => self.service(&next.mad),
+        let Some(next) = self.devices.begin_service(node) else { return };
+        let ns = match next.onward {
+            Some(_) => self.config.smi_processor_ns,
+            None => self.config.service_of(&next.mad),
         };
-        self.devices.list[node].serving = true;
-        self.errand(self.clock.now() + time, Errand::Served(node));
+        self.errand(self.clock.now() + ns * TICKS_PER_NS, Errand::Served(node));
     }
 
     fn served(&mut self, node: NodeId) {
-        let device = &mut self.devices.list[node];
-        device.serving = false;
-        if !device.alive {
-            // Its power is gone, and with it what waited for service.
-            device.queue.clear();
-            return;
-        }
-        match device.queue.pop_front() {
+        match self.devices.end_service(node) {
             Some(WaitingMad { port, mad, onward: Some(next) }) => self.mad_leaves(port, next, mad),
             Some(WaitingMad { port, mad, onward: None }) => {
                 if let Some(answer) = self.agent_answers(port, &mad) {
@@ -216,7 +189,7 @@ impl Sim {
             clock: &self.clock,
             plane: &self.plane,
             sources: &self.sources,
-            relays: self.relays.as_deref(),
+            routers: self.routers.as_deref(),
         };
         let outcome = act(&mut self.agents, around);
         // Agents only read the simulation, so what they want sent waits until they have decided. Nearly always that is
@@ -278,7 +251,8 @@ impl Sim {
         if self.with_agents(|agents, at| agents.begin_flush(at, node, flush)) {
             // Only an order that begins a flush may open an epoch: a repeated one would make packets look as if they
             // had stood.
-            let latched = self.relays.as_mut().map_or(0, |relays| relays.begin_epoch(&self.plane, &self.sources, node));
+            let latched =
+                self.routers.as_mut().map_or(0, |routers| routers.begin_epoch(&self.plane, &self.sources, node));
             self.with_agents(|agents, at| agents.flush_counted(at, node, latched));
         }
     }

@@ -87,7 +87,7 @@ pub use standing::{LanePlace, PacketUnderWay, StandingLane};
 pub use transport::SimTransport;
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, PortNum, Sl, Vl};
+use crate::ids::{Half, PortNum, Sl, SubnetId, Vl};
 use agent::Agents;
 use client::MadClients;
 use clock::Clock;
@@ -102,7 +102,8 @@ use ledger::Ledger;
 use lifetime::Lifetimes;
 use monitor::Questions;
 use plane::DataPlane;
-use relay::Relays;
+use relay::Routers;
+use sending::Injector;
 use source::Sources;
 use spaces::Spaces;
 use wheel::TICKS_PER_NS;
@@ -117,7 +118,7 @@ mod kind {
     pub const CREDIT: u8 = 2;
     /// A link is free (port).
     pub const FREE: u8 = 3;
-    /// A source's next packet (rank).
+    /// A packet of a source, the trace, the script or the monitor is due (`Injector`).
     pub const INJECT: u8 = 4;
     /// Management (index of the errand).
     pub const ERRAND: u8 = 5;
@@ -141,8 +142,9 @@ pub enum Halt {
 
 /// A simulated subnet: parts that hold their own state, and what joins them.
 ///
-/// A method of `Sim` is one of the interface, or carries out what one part's step means to others. Whatever touches the
-/// state of one part alone is a method of that part, and gets what it reads of others as arguments.
+/// A method of `Sim` is one of the interface, or carries out what one part's step means to others. What changes one
+/// part alone is a method of that part, and gets what it reads of others as arguments. A step of `Sim` may set a single
+/// field of a part, or count one up; fields that must move together move by a method of their part.
 pub struct Sim {
     config: SimConfig,
     fabric: Fabric,
@@ -157,7 +159,7 @@ pub struct Sim {
     /// End ports that send and receive.
     sources: Sources,
     /// What joins the subnets, where there are several.
-    relays: Option<Box<Relays>>,
+    routers: Option<Box<Routers>>,
     /// What became of packets.
     ledger: Ledger,
     /// Counters of ports.
@@ -205,7 +207,7 @@ impl Sim {
         let sources = Sources::new(fabric, &config, &spaces, false)?;
         let mut sim = Sim::build(fabric.clone(), config, sources, &spaces, false);
         sim.attach(sm_port)?;
-        sim.devices.managers.push(sm_port);
+        sim.devices.set_manager(sm_port, true);
         Ok(sim)
     }
 
@@ -226,9 +228,7 @@ impl Sim {
         let spaces = Spaces::one(&bare);
         let sources = Sources::new(&bare, &config, &spaces, true)?;
         let mut sim = Sim::build(bare, config, sources, &spaces, true);
-        for port in sim.plane.ports.iter_mut().filter(|port| port.is_up()) {
-            port.state = crate::wire::PortState::Initialize;
-        }
+        sim.plane.train_links();
         Ok(sim)
     }
 
@@ -238,7 +238,7 @@ impl Sim {
             clock: Clock::new(),
             lifetimes: Lifetimes::new(&config, plane.lanes.len()),
             deadlocks: Deadlocks::default(),
-            relays: None,
+            routers: None,
             ledger: Ledger::new(fabric.port_count(), config.count_order),
             counters: Counters::new(fabric.port_count()),
             devices: Devices::new(&fabric, &config, spaces, cold),
@@ -269,13 +269,13 @@ impl Sim {
 
     /// Loads the half that every source sends on.
     pub fn load_half(&mut self, half: Half) {
-        self.sources.list.iter_mut().for_each(|source| source.half = half);
+        self.sources.load_half(None, half);
     }
 
     /// Loads what subnet administration says of the paths on a half: which source takes which, on which service level.
     /// Without it every source takes each LID of a destination's half, on each service level of the half.
     pub fn load_ways(&mut self, half: Half, ways: Option<OpenPaths>) {
-        self.sources.ways[0][half.index()] = ways;
+        self.sources.load_ways(SubnetId(0), half, ways);
     }
 
     /// Puts the channel into a port of a switch or router inside a device: from the arrival of a packet's head there to
@@ -328,7 +328,7 @@ impl Sim {
             kind::DELIVER => self.deliver(PacketId(event.a()), PortId(event.b())),
             kind::CREDIT => self.credit(event.a() as u16, OutLane(event.b())),
             kind::FREE => self.link_free(PortId(event.a())),
-            kind::INJECT => self.inject(event.a()),
+            kind::INJECT => self.inject(Injector::of(event)),
             kind::ERRAND => self.run_errand(event.a()),
             kind::EXPIRE => self.expire(PacketId(event.a()), InLane(event.b())),
             other => unreachable!("no event has kind {other}"),
@@ -379,8 +379,8 @@ impl Sim {
     pub fn begin_period(&mut self) {
         self.assert_conserved();
         let sent_before = self.plane.ports.iter().map(|port| port.bytes_sent).collect();
-        self.ledger.begin_period(self.clock.now(), sent_before, self.sources.held_back.at(self.clock.now()));
-        self.relays.iter_mut().for_each(|relays| relays.begin_period(self.clock.now()));
+        self.ledger.begin_period(self.clock.now(), sent_before, self.sources.held_back(self.clock.now()));
+        self.routers.iter_mut().for_each(|routers| routers.begin_period(self.clock.now()));
     }
 
     /// The periods so far, the present one last and still open.
@@ -414,7 +414,8 @@ impl Sim {
             let port = self.fabric.port(source.port);
             port.width.data_rate_kbps(port.speed) as f64 / 1e6
         };
-        let takes = |source: &&source::Source| self.sources.is_host(source.rank) && !self.plane.is_leg(source.port);
+        let takes =
+            |source: &&source::Source| self.sources.is_host(source.rank) && !self.plane.is_router_port(source.port);
         self.sources.list.iter().filter(takes).filter(|source| counts(source.port)).map(rate).sum()
     }
 
@@ -428,8 +429,7 @@ impl Sim {
     /// ([`Sim::throttled`]).
     pub fn held_back(&self, period: usize) -> f64 {
         let now = self.clock.now();
-        let end =
-            self.ledger.periods.get(period + 1).map_or(self.sources.held_back.at(now), |next| next.held_back_before);
+        let end = self.ledger.periods.get(period + 1).map_or(self.sources.held_back(now), |next| next.held_back_before);
         let waited = end - self.ledger.periods[period].held_back_before;
         let hosts = self.sources.list.keys().filter(|&rank| self.sources.is_host(rank)).count();
         waited as f64 / (self.ledger.length(period, now) as f64 * hosts as f64).max(1.0)

@@ -5,18 +5,16 @@
 //! once it heads its queue; what it would answer is not modelled, nor is multicast, which would hold lanes in the same
 //! way. Questions are counted apart: the fates, the latency and the order of data do not include them.
 
+use super::Sim;
 use super::gmp::GMP_BYTES;
 use super::index::{EndPortRank, PacketId};
 use super::packet::{NIL, PacketMarks};
+use super::sending::Injector;
 use super::source::Header;
-use super::wheel::{SimEvent, TICKS_PER_NS};
-use super::{Sim, kind};
+use super::wheel::TICKS_PER_NS;
 use crate::fabric::PortId;
 use crate::ids::Sl;
 use serde::{Deserialize, Serialize};
-
-/// Stands for the monitor in events in place of a rank.
-pub(super) const MONITOR: u32 = NIL - 2;
 
 /// Hosts that ask switches for their counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
@@ -48,11 +46,26 @@ impl QuestionCounts {
 /// What the monitor has done so far.
 #[derive(Default)]
 pub(super) struct Questions {
-    pub(super) counts: QuestionCounts,
+    counts: QuestionCounts,
     /// How many have been due.
     turn: u64,
     /// Those that are asked; empty until the monitor begins.
     switches: Vec<PortId>,
+}
+
+impl Questions {
+    /// How many are on their way.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.counts.in_flight()
+    }
+
+    /// The host that asks next, and the switch that it asks: hosts take turns, and each asks the switches in turn.
+    fn take_turn(&mut self, hosts: u64) -> (EndPortRank, Option<PortId>) {
+        let turn = self.turn;
+        self.turn += 1;
+        let asked = (turn / hosts + turn) % self.switches.len().max(1) as u64;
+        (EndPortRank((turn % hosts) as u32), self.switches.get(asked as usize).copied())
+    }
 }
 
 impl Sim {
@@ -61,21 +74,18 @@ impl Sim {
         if self.config.monitor.is_some() && self.questions.switches.is_empty() {
             let switches = self.fabric.lid_ports().filter(|&port| self.is_switch_port(port)).collect();
             self.questions.switches = switches;
-            self.clock.push(self.clock.now(), SimEvent::new(kind::INJECT, MONITOR, 0));
+            self.clock.push(self.clock.now(), Injector::Monitor.event());
         }
     }
 
-    /// The next question is due: hosts take turns, and each asks the switches in turn.
+    /// The next question is due.
     pub(super) fn ask_next(&mut self) {
         let Some(monitor) = self.config.monitor else { return };
-        let switches = &self.questions.switches;
-        let (hosts, turn) = (u64::from(self.sources.host_count()), self.questions.turn);
+        let hosts = u64::from(self.sources.host_count());
         let next = self.clock.now() + (monitor.every_ns * TICKS_PER_NS / hosts).max(1);
-        self.clock.push(next, SimEvent::new(kind::INJECT, MONITOR, 0));
-        let rank = EndPortRank((turn % hosts) as u32);
-        let asked = (turn / hosts + turn) % switches.len().max(1) as u64;
-        let dlid = switches.get(asked as usize).map(|&port| self.devices.ports[port].lid);
-        self.questions.turn += 1;
+        self.clock.push(next, Injector::Monitor.event());
+        let (rank, switch) = self.questions.take_turn(hosts);
+        let dlid = switch.map(|port| self.devices.ports[port].lid);
         let Some(dlid) = dlid.filter(|lid| lid.is_unicast() && self.asks(rank, monitor.sl)) else { return };
         self.questions.counts.sent += 1;
         self.hand_over(

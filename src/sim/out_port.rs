@@ -165,6 +165,18 @@ impl OutPort {
         }
     }
 
+    /// The wake-up has come.
+    #[inline(always)]
+    pub fn wakes(&mut self) {
+        self.scheduled = false;
+    }
+
+    /// The cable dies. Returns whether packets waited for credits here: they do so no longer.
+    pub fn goes_down(&mut self) -> bool {
+        self.state = PortState::Down;
+        std::mem::take(&mut self.waits)
+    }
+
     /// A packet takes the link, credits of a lane, whose ends these are, and room in the buffer at the other end.
     #[inline(always)]
     pub fn carry(&mut self, packet: &mut Packet, lane: (OutLane, InLane, &mut LaneEnds), at: LinkTime) -> PacketSent {

@@ -93,6 +93,11 @@ pub(super) struct Outages {
 }
 
 impl Outages {
+    /// Begins to count, with no pair out.
+    fn begin(&mut self) {
+        *self = Outages { is_counting: true, ..Outages::default() };
+    }
+
     fn lost(&mut self, packet: Casualty) {
         let Casualty { ends, sent, since } = packet;
         let new = || Broken { lost: 0, since, last_sent: sent, back: None };
@@ -130,7 +135,7 @@ impl Outages {
 impl Sim {
     /// Counts outages from now on: what was lost before is no part of any.
     pub fn count_outages(&mut self) {
-        self.ledger.outages = Outages { is_counting: true, ..Outages::default() };
+        self.ledger.outages.begin();
     }
 
     /// The pairs of end ports that have lost packets since outages are counted, by source and destination.

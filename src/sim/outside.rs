@@ -38,7 +38,7 @@ impl Sim {
         let config = SimConfig { load, ..self.config.clone() };
         config.check()?;
         self.config = config;
-        for source in self.sources.list.iter_mut().filter(|source| !self.plane.is_leg(source.port)) {
+        for source in self.sources.list.iter_mut().filter(|source| !self.plane.is_router_port(source.port)) {
             let port = self.fabric.port(source.port);
             let rate = port.width.data_rate_kbps(port.speed) as f64 * load;
             source.interval = super::source::interval(&self.config, source.rank, rate);

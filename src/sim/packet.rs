@@ -2,6 +2,7 @@
 
 use super::index::{By, EndPortRank, OutLane, PacketId};
 use crate::ids::{Half, Sl};
+use bitflags::bitflags;
 
 /// No packet, no lane, no port.
 pub const NIL: u32 = u32::MAX;
@@ -12,46 +13,28 @@ pub fn half_index(sl: u8) -> usize {
     Half::of_sl(Sl::masked(sl)).index()
 }
 
-/// What is said of a packet: any of its constants together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PacketMarks(u8);
-
-impl PacketMarks {
-    /// It carries a reply, so no packet answers it.
-    pub const REPLY: PacketMarks = PacketMarks(1);
-    /// It is for another subnet: it has a global route header (`relay`).
-    pub const CROSSES: PacketMarks = PacketMarks(2);
-    /// It stands in a router's buffer, latched for one of its other ports.
-    pub const RELAYED: PacketMarks = PacketMarks(4);
-    /// It is a monitor's question to a switch (`monitor`), and no data.
-    pub const QUESTION: PacketMarks = PacketMarks(8);
-    /// It is a general management packet (`gmp`), and no data.
-    pub const GMP: PacketMarks = PacketMarks(16);
-    /// It stands in the queue of the GMPs that its own node sends (`gmp`).
-    pub const OWN: PacketMarks = PacketMarks(32);
-    /// It is a message of a connection that is being set up (`connect`).
-    pub const MESSAGE: PacketMarks = PacketMarks(64);
-    /// What no user sends: questions and general management packets.
-    pub const NO_DATA: PacketMarks = PacketMarks(8 | 16);
-    /// What its device must be notified of when it leaves a buffer.
-    pub const TOLD: PacketMarks = PacketMarks(4 | 32);
-
-    /// Whether it has a mark, or one of several.
-    #[inline]
-    pub fn has(self, mark: PacketMarks) -> bool {
-        self.0 & mark.0 != 0
-    }
-
-    /// With a mark.
-    #[must_use]
-    pub fn with(self, mark: PacketMarks) -> PacketMarks {
-        PacketMarks(self.0 | mark.0)
-    }
-
-    /// Without a mark.
-    #[must_use]
-    pub fn without(self, mark: PacketMarks) -> PacketMarks {
-        PacketMarks(self.0 & !mark.0)
+bitflags! {
+    /// What is said of a packet: any of these together.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct PacketMarks: u8 {
+        /// It carries a reply, so no packet answers it.
+        const REPLY = 1 << 0;
+        /// It is for another subnet: it has a global route header (`relay`).
+        const CROSSES = 1 << 1;
+        /// It stands in a router's buffer, latched for one of its other ports.
+        const IN_ROUTER = 1 << 2;
+        /// It is a monitor's question to a switch (`monitor`), and no data.
+        const QUESTION = 1 << 3;
+        /// It is a general management packet (`gmp`), and no data.
+        const GMP = 1 << 4;
+        /// It stands in the queue of the GMPs that its own node sends (`gmp`).
+        const OWN = 1 << 5;
+        /// It is a message of a connection that is being set up (`connect`).
+        const MESSAGE = 1 << 6;
+        /// What no user sends.
+        const NO_DATA = Self::QUESTION.bits() | Self::GMP.bits();
+        /// The device in which it stands keeps count of it, and must see it leave.
+        const COUNTED_BY_DEVICE = Self::IN_ROUTER.bits() | Self::OWN.bits();
     }
 }
 
@@ -63,7 +46,7 @@ pub struct Packet {
     pub tail: u64,
     /// The next in its queue.
     pub next: PacketId,
-    /// Its source, or the router's leg that it left by last.
+    /// Its source, or the router's port that it left by last.
     pub source: EndPortRank,
     /// The output lane for which it is latched; none while unlatched. On the wire to a sink: the lane that brings it.
     pub out_lane: OutLane,

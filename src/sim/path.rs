@@ -15,11 +15,7 @@ impl Sim {
     /// Lets an end port send to another by this LID and service level, as subnet administration answered a query for
     /// the path. The path lasts until the source is assigned a half. Does nothing unless both are end ports.
     pub fn set_path(&mut self, source: PortId, destination: PortId, dlid: Lid, sl: Sl) {
-        let rank = |port: PortId| self.sources.by_port[port];
-        let (from, to) = (rank(source), rank(destination));
-        if from.is_some() && to.is_some() {
-            self.sources.paths.insert((from, to), (dlid, sl));
-        }
+        self.sources.load_path(source, destination, (dlid, sl));
     }
 
     /// An end port of a subnet that began cold may have become ready: records its paths, and lets it send.

@@ -127,7 +127,7 @@ impl DataPlane {
     }
 
     /// Makes a cabled end port one of a router between subnets.
-    pub(super) fn make_relay(&mut self, port: PortId) {
+    pub(super) fn make_router_port(&mut self, port: PortId) {
         let peer = self.ports[port].peer;
         self.ports[port].role = PortRole::Router;
         if peer.is_some() {
@@ -179,13 +179,13 @@ impl DataPlane {
     }
 
     /// Whether a port belongs to a router between subnets.
-    pub fn is_leg(&self, port: PortId) -> bool {
+    pub fn is_router_port(&self, port: PortId) -> bool {
         self.ports[port].role == PortRole::Router
     }
 
     /// Whether a node is part of a router between subnets.
-    pub fn is_relay(&self, node: NodeId) -> bool {
-        self.ports_of(node).any(|port| self.is_leg(port))
+    pub fn is_router(&self, node: NodeId) -> bool {
+        self.ports_of(node).any(|port| self.is_router_port(port))
     }
 
     /// The port that holds a node's management LID: port 0 of a switch, the port itself elsewhere.
@@ -319,7 +319,73 @@ impl DataPlane {
         }
     }
 
+    // Links.
+
+    /// Takes a cable away, with no packet on it.
+    pub fn unplug(&mut self, port: PortId) {
+        for end in [port, self.ports[port].peer] {
+            self.ports[end].state = PortState::Down;
+        }
+    }
+
+    /// Plugs a cable in between two ports that are down: both get the rate of the first one.
+    ///
+    /// # Panics
+    /// One of the ports is up.
+    pub fn plug(&mut self, a: PortId, b: PortId) {
+        let rate = self.ports[a].ticks_per_byte;
+        for left in [a, b].map(|port| self.ports[port].peer) {
+            if left.is_some() {
+                self.ports[left].peer = PortId::NONE;
+            }
+        }
+        for (port, peer) in [(a, b), (b, a)] {
+            assert!(!self.ports[port].is_up(), "a port whose cable is up takes no other one");
+            let is_switch = self.is_switch(self.ports[peer].node);
+            let own = &mut self.ports[port];
+            (own.peer, own.ticks_per_byte) = (peer, rate);
+            own.far_end = if is_switch { FarEnd::Buffer } else { FarEnd::Sink };
+        }
+        self.lanes.plug(a, b);
+    }
+
+    /// Brings up a port whose cable is back: in INITIALIZE it carries no data yet; both ends agree on its credits.
+    pub fn bring_up(&mut self, port: PortId) {
+        self.ports[port].state = PortState::Initialize;
+        self.out_lanes(port).for_each(|lane| self.restore_credits(lane));
+    }
+
+    /// Puts every port with a cable into INITIALIZE, as after its power came.
+    pub fn train_links(&mut self) {
+        for port in self.ports.iter_mut().filter(|port| port.is_up()) {
+            port.state = PortState::Initialize;
+        }
+    }
+
     // The steps of a packet.
+
+    /// Chooses for a packet the lane by which it goes on.
+    #[inline(always)]
+    pub fn latch(&mut self, id: PacketId, out_lane: OutLane) {
+        self.packets[id].out_lane = out_lane;
+    }
+
+    /// A packet takes room in a buffer that no credits of a sender were spent for.
+    pub fn take_room(&mut self, lane: InLane, id: PacketId) {
+        self.lanes[lane].held += u32::from(self.packets[id].credits);
+    }
+
+    /// A packet gives up the room in a buffer that it does not reach. No credits go back for it.
+    pub fn give_up_room(&mut self, lane: InLane, id: PacketId) {
+        self.lanes[lane].held -= u32::from(self.packets[id].credits);
+    }
+
+    /// Counts a packet that leaves a switch.
+    #[inline(always)]
+    pub fn count_hop(&mut self) {
+        // One at a time: no run gets to 2^64.
+        self.packet_hops = self.packet_hops.wrapping_add(1);
+    }
 
     /// Appends a packet to a queue; reports whether it is now the head.
     #[inline(always)]

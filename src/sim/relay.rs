@@ -7,13 +7,13 @@
 //! lanes of another, and deadlocks through routers are found like any other. A router chooses on arrival, whatever the
 //! switches' latch. It originates no packets, and discards packets addressed to itself.
 //!
-//! A *leg* is a router's port with its node in one subnet. To its agent, the packets in the router that are latched for
-//! the leg are its send queue (docs/PROTOCOL.md, R.1).
+//! A router has a node with one port in each of its subnets. To the agent of that node, the packets in the router that
+//! are latched for the port are its send queue (docs/PROTOCOL.md, R.1).
 
 use super::dispersal::{OpenPaths, flow};
 use super::index::{By, Dense, EndPortRank, InLane, OutLane, PacketId};
 use super::ledger::Period;
-use super::packet::{NIL, Packet, PacketMarks, half_index};
+use super::packet::{NIL, Packet, PacketMarks};
 use super::partners::Partners;
 use super::plane::DataPlane;
 use super::source::{Header, PacketSpec, Source, below, chance, check_ranks};
@@ -105,7 +105,7 @@ pub(super) struct Global {
     born: Ticks,
     p_key: PKey,
     /// While it stands in a router: rank of the port by which it came, the SL that it had, and the flush epoch of the
-    /// leg by which it leaves.
+    /// port by which it leaves.
     came_by: EndPortRank,
     came_on: u8,
     epoch: u32,
@@ -122,10 +122,10 @@ impl Global {
     }
 }
 
-/// A router's port as a source in the subnet that it leads into.
+/// What a router's port has to send into its subnet.
 #[derive(Clone, Copy, Default)]
-struct Leg {
-    /// Packets in the router that are latched for it.
+struct RouterQueue {
+    /// Packets in the router that are latched for the port.
     latched: u32,
     /// Flushes begun so far.
     epoch: u32,
@@ -141,14 +141,14 @@ struct Latching {
 
 /// A packet that has left a router.
 struct Left {
-    /// Rank of the leg by which it left.
-    leg: EndPortRank,
-    /// It was latched before the leg's latest flush began.
+    /// Rank of the port by which it left.
+    out: EndPortRank,
+    /// It was latched before that port's latest flush began.
     stood: bool,
 }
 
 /// What joins the subnets of a simulation.
-pub(super) struct Relays {
+pub(super) struct Routers {
     joining: Joining,
     joined: Joined,
     /// By rank of end port: what its GID is made of.
@@ -156,11 +156,11 @@ pub(super) struct Relays {
     /// Which hosts may send to each other; none where all may.
     partners: Option<Partners>,
     /// By rank of end port; meaningful for ports of routers.
-    legs: By<EndPortRank, Leg>,
+    queues: By<EndPortRank, RouterQueue>,
     /// By router: its ports.
     ports: Vec<Vec<PortId>>,
     /// By port: the rank of its router; [`NIL`] for others.
-    router: By<PortId, u32>,
+    router_of: By<PortId, u32>,
     /// By subnet: the ranks of its hosts.
     hosts: Vec<Vec<EndPortRank>>,
     /// The ranks of all hosts.
@@ -173,14 +173,14 @@ pub(super) struct Relays {
     open: Enforcement,
 }
 
-impl Relays {
-    fn new(joining: Joining, joined: Joined, sources: &Sources) -> Relays {
+impl Routers {
+    fn new(joining: Joining, joined: Joined, sources: &Sources) -> Routers {
         let subnets = &joining.subnets;
-        let mut router = By::filled(NIL, joined.fabric.port_count());
+        let mut router_of = By::filled(NIL, joined.fabric.port_count());
         let ports: Vec<Vec<PortId>> =
             subnets.routers().iter().map(|router| router.ports.iter().map(|&at| joined.port(at)).collect()).collect();
         for (rank, ports) in ports.iter().enumerate() {
-            ports.iter().for_each(|&port| router[port] = rank as u32);
+            ports.iter().for_each(|&port| router_of[port] = rank as u32);
         }
         let at = |source: &Source| joined.at(source.port);
         let gids = sources
@@ -199,10 +199,10 @@ impl Relays {
             let (counts, periods) = (PacketCounts::default(), vec![Period::new(0, Vec::new())]);
             Relation { counts, unsendable: 0, parted: 0, periods }
         };
-        Relays {
+        Routers {
             relations: (0..subnets.len() * subnets.len()).map(|_| relation()).collect(),
             everybody: hosts.iter().flatten().copied().collect(),
-            legs: By::filled(Leg::default(), sources.list.len()),
+            queues: By::filled(RouterQueue::default(), sources.list.len()),
             headers: By::default(),
             discards: BTreeMap::new(),
             open: Enforcement::default(),
@@ -211,7 +211,7 @@ impl Relays {
             gids,
             partners,
             ports,
-            router,
+            router_of,
             hosts,
         }
     }
@@ -232,6 +232,19 @@ impl Relays {
     fn relation(&mut self, from: SubnetId, to: SubnetId) -> &mut Relation {
         let count = self.joining.subnets.len();
         &mut self.relations[from.index() * count + to.index()]
+    }
+
+    /// The relations, by the subnets at their ends.
+    fn relations(&self) -> impl Iterator<Item = (SubnetId, SubnetId, &Relation)> {
+        let subnets = || (0..self.joining.subnets.len() as u16).map(SubnetId);
+        let ends = subnets().flat_map(move |from| subnets().map(move |to| (from, to)));
+        ends.zip(&self.relations).map(|((from, to), relation)| (from, to, relation))
+    }
+
+    /// Packets that stand in the buffers of a router.
+    fn held(&self, plane: &DataPlane, router: usize) -> u32 {
+        let lanes = self.ports[router].iter().flat_map(|&port| plane.in_lanes(port));
+        lanes.map(|lane| plane.lanes[lane].count).sum()
     }
 
     /// Ends a period of measurement.
@@ -269,44 +282,36 @@ impl Sim {
         // Traffic names hosts by their rank among hosts.
         let drawn = SimConfig { traffic: Traffic::Uniform, ..config.clone() };
         let mut sources = Sources::new(&fabric, &drawn, &spaces, false)?;
-        let relays = Relays::new(joining, joined, &sources);
-        relays.silence(&mut sources, &config)?;
+        let routers = Routers::new(joining, joined, &sources);
+        routers.silence(&mut sources, &config)?;
         let mut sim = Sim::build(fabric, config, sources, &spaces, false);
-        for &port in relays.ports.iter().flatten() {
-            sim.plane.make_relay(port);
+        for &port in routers.ports.iter().flatten() {
+            sim.plane.make_router_port(port);
         }
-        sim.relays = Some(Box::new(relays));
-        sim.devices.managers.extend(managers);
+        sim.routers = Some(Box::new(routers));
+        managers.into_iter().for_each(|port| _ = sim.devices.set_manager(port, true));
         Ok(sim)
     }
 
     /// Loads the half that the sources of one subnet send on.
     pub fn load_half_in(&mut self, subnet: SubnetId, half: Half) {
-        let own = self.sources.list.iter_mut();
-        own.filter(|source| self.sources.spaces.at(source.port) == subnet.index())
-            .for_each(|source| source.half = half);
+        self.sources.load_half(Some(subnet), half);
     }
 
     /// As [`Sim::load_ways`], for one subnet; ports are those of that subnet's own fabric.
     pub fn load_ways_in(&mut self, subnet: SubnetId, half: Half, ways: Option<OpenPaths>) {
-        self.sources.ways[subnet.index()][half.index()] = ways;
+        self.sources.load_ways(subnet, half, ways);
     }
 
     /// Sets the routes between subnets for subnet administrations and routers from now on. Packets on their way keep
     /// the headers that they have. Does nothing where there is one subnet.
     pub fn set_routes(&mut self, routes: Routes) {
-        self.relays.iter_mut().for_each(|relays| relays.joining.routes = routes.clone());
+        self.routers.iter_mut().for_each(|routers| routers.joining.routes = routes.clone());
     }
 
     /// Packets by the subnets at their ends. Empty where there is one subnet.
     pub fn relations(&self) -> impl Iterator<Item = (SubnetId, SubnetId, &Relation)> {
-        let relays = self.relays.iter();
-        relays.flat_map(|relays| {
-            let count = relays.joining.subnets.len();
-            let ends =
-                (0..count * count).map(move |slot| (SubnetId((slot / count) as u16), SubnetId((slot % count) as u16)));
-            ends.zip(&relays.relations).map(|((from, to), relation)| (from, to, relation))
-        })
+        self.routers.iter().flat_map(|routers| routers.relations())
     }
 
     /// What became of the packets of each relation, in the order of [`Sim::relations`], at this moment; they add up to
@@ -316,7 +321,7 @@ impl Sim {
         let cut_off = self.sources.list.iter().filter(|source| self.sources.cut_off[source.rank]);
         let lanes = cut_off.flat_map(|source| self.plane.in_lanes(source.port));
         let queued = lanes.flat_map(|lane| self.plane.queue(lane));
-        for id in queued.filter(|&id| !self.plane.packets[id].marks.has(PacketMarks::NO_DATA)) {
+        for id in queued.filter(|&id| !self.plane.packets[id].marks.intersects(PacketMarks::NO_DATA)) {
             let slot =
                 self.relation_of(id).map_or(0, |(from, to)| from.index() * self.sources.spaces.count() + to.index());
             counts[slot].stranded += 1;
@@ -330,55 +335,54 @@ impl Sim {
     /// Packets that routers discarded, by reason; they count as lost to the change as well, or as stranded where an end
     /// of theirs is cut off.
     pub fn relay_discards(&self) -> BTreeMap<Discard, u64> {
-        self.relays.as_ref().map(|relays| relays.discards.clone()).unwrap_or_default()
+        self.routers.as_ref().map(|routers| routers.discards.clone()).unwrap_or_default()
     }
 
     /// Packets that stand in the buffers of a router.
     pub fn held_by_router(&self, router: usize) -> u32 {
-        let ports = self.relays.iter().flat_map(|relays| relays.ports[router].iter());
-        ports.flat_map(|&port| self.plane.in_lanes(port)).map(|lane| self.plane.lanes[lane].count).sum()
+        self.routers.as_ref().map_or(0, |routers| routers.held(&self.plane, router))
     }
 
     /// Whether two end ports are in different subnets.
     #[inline(always)]
     pub(super) fn crosses(&self, rank: EndPortRank, destination: EndPortRank) -> bool {
-        self.relays.is_some() && self.sources.subnet_of(rank) != self.sources.subnet_of(destination)
+        self.routers.is_some() && self.sources.subnet_of(rank) != self.sources.subnet_of(destination)
     }
 
     /// Whether two hosts share no partition; if so, a packet that was to be sent is counted.
     #[inline(always)]
     pub(super) fn is_parted(&mut self, rank: EndPortRank, destination: EndPortRank) -> bool {
-        self.relays.as_mut().is_some_and(|relays| relays.share_no_partition(&self.sources, rank, destination))
+        self.routers.as_mut().is_some_and(|routers| routers.share_no_partition(&self.sources, rank, destination))
     }
 
     /// Sends a packet to a host of another subnet: to a router that leads there.
     pub(super) fn send_across(&mut self, spec: &PacketSpec) {
-        let Some(relays) = &mut self.relays else { return };
-        if let Some((header, global)) = relays.address_across(&self.sources, spec, self.clock.now()) {
+        let Some(routers) = &mut self.routers else { return };
+        if let Some((header, global)) = routers.address_across(&self.sources, spec, self.clock.now()) {
             self.hand_over_across(spec.source, header, global);
         }
     }
 
     /// Hands a packet with both headers to its send queue.
     pub(super) fn hand_over_across(&mut self, source: EndPortRank, header: Header, global: Global) {
-        let Some(relays) = &mut self.relays else { return };
+        let Some(routers) = &mut self.routers else { return };
         // `hand_over` may offer and count the packet at once, so its header must be stored first, under the number that
         // the slab will give it.
-        relays.remember(self.plane.packets.next_id(), global);
+        routers.remember(self.plane.packets.next_id(), global);
         self.hand_over(source, header);
     }
 
     /// A packet has come to a router: rewrites its header and returns the out lane by which it goes on;
     /// [`OutLane::DISCARD`] where it does not go on.
     #[inline(never)]
-    pub(super) fn relay_arrival(&mut self, id: PacketId, port: PortId) -> OutLane {
-        let Some(relays) = &mut self.relays else { return OutLane::DISCARD };
-        if self.plane.packets[id].marks.has(PacketMarks::NO_DATA) {
+    pub(super) fn arrive_at_router(&mut self, id: PacketId, port: PortId) -> OutLane {
+        let Some(routers) = &mut self.routers else { return OutLane::DISCARD };
+        if self.plane.packets[id].marks.intersects(PacketMarks::NO_DATA) {
             // For the router itself, or for nobody: it takes in what it owns once that heads its queue.
             return OutLane::DISCARD;
         }
         let came_on = self.plane.packets[id].sl;
-        let out_lane = relays.arrive(&mut self.plane, &mut self.sources, id, port);
+        let out_lane = routers.arrive(&mut self.plane, &mut self.sources, id, port);
         self.ledger.series.end(came_on);
         self.ledger.series.set_out(self.plane.packets[id].sl);
         out_lane.map_or(OutLane::DISCARD, |out_lane| {
@@ -392,11 +396,11 @@ impl Sim {
     /// A packet that was latched in a router has left its buffer.
     #[inline(never)]
     pub(super) fn left_router(&mut self, id: PacketId) {
-        let Some(relays) = &mut self.relays else { return };
-        let Left { leg, stood } = relays.leave(&mut self.plane, &mut self.sources, id);
+        let Some(routers) = &mut self.routers else { return };
+        let Left { out, stood } = routers.leave(&mut self.plane, &mut self.sources, id);
         if self.agents.watching() {
-            let node = self.plane.ports[self.sources.list[leg].port].node;
-            self.with_agents(|agents, at| agents.saw_leg(at, node, stood));
+            let node = self.plane.ports[self.sources.list[out].port].node;
+            self.with_agents(|agents, at| agents.saw_router_departure(at, node, stood));
         }
     }
 
@@ -419,16 +423,16 @@ impl Sim {
     /// The global header of a packet between subnets; none for one that stays in its subnet.
     #[inline]
     fn crossing(&self, id: PacketId) -> Option<&Global> {
-        let relays = self.relays.as_ref().filter(|_| self.plane.packets[id].marks.has(PacketMarks::CROSSES))?;
-        Some(&relays.headers[id])
+        let routers = self.routers.as_ref().filter(|_| self.plane.packets[id].marks.contains(PacketMarks::CROSSES))?;
+        Some(&routers.headers[id])
     }
 
     /// The service level with which a packet came into the lane where it stands. A router has rewritten the header for
     /// the next subnet already, where the packet is not yet.
     pub(super) fn sl_in_its_lane(&self, id: PacketId) -> Sl {
         let packet = &self.plane.packets[id];
-        let relays = self.relays.as_ref().filter(|_| packet.marks.has(PacketMarks::RELAYED));
-        Sl::masked(relays.map_or(packet.sl, |relays| relays.headers[id].came_on))
+        let routers = self.routers.as_ref().filter(|_| packet.marks.contains(PacketMarks::IN_ROUTER));
+        Sl::masked(routers.map_or(packet.sl, |routers| routers.headers[id].came_on))
     }
 
     /// The turn of a reply to a packet: the flow label of a packet between subnets, 0 for others.
@@ -445,18 +449,18 @@ impl Sim {
     /// Counts a packet with those of its relation, if there are several subnets.
     #[inline(always)]
     pub(super) fn count_in_relation(&mut self, id: PacketId, count: impl FnOnce(&mut Relation)) {
-        if self.relays.is_some()
+        if self.routers.is_some()
             && let Some((from, to)) = self.relation_of(id)
-            && let Some(relays) = &mut self.relays
+            && let Some(routers) = &mut self.routers
         {
-            count(relays.relation(from, to));
+            count(routers.relation(from, to));
         }
     }
 
     /// The subnets at the ends of a packet, if there are several subnets.
     #[inline(never)]
     fn relation_of(&self, id: PacketId) -> Option<(SubnetId, SubnetId)> {
-        self.relays.as_ref()?;
+        self.routers.as_ref()?;
         let (from, to) = self.ends_of(id);
         // A packet whose DLID no port owns counts in the subnet that it comes from.
         let to = if to.is_none() { from } else { to };
@@ -464,7 +468,7 @@ impl Sim {
     }
 }
 
-impl Relays {
+impl Routers {
     /// Draws a destination for a source.
     pub(super) fn draw_destination(&self, sources: &mut Sources, traffic: &Traffic, rank: EndPortRank) -> EndPortRank {
         let own = sources.spaces.at(sources.list[rank].port);
@@ -564,7 +568,7 @@ impl Relays {
         };
         let p_key = self.p_key(origin, destination)?;
         let global = Global::new(grh, (origin, destination), born, p_key);
-        Some((Header { dlid, sl, bytes, marks: marks.with(PacketMarks::CROSSES), source_path: 0, message }, global))
+        Some((Header { dlid, sl, bytes, marks: marks | PacketMarks::CROSSES, source_path: 0, message }, global))
     }
 
     /// A packet has come to a port of a router: the out lane by which it goes on. None where the router discards it, or
@@ -576,8 +580,8 @@ impl Relays {
                 *self.discards.entry(why).or_default() += 1;
                 // It was received, and goes nowhere.
                 let packet = &plane.packets[id];
-                let receiver = &mut sources.list[sources.by_port[port]];
-                receiver.received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
+                let receiver = sources.by_port[port];
+                sources.list[receiver].receives(packet.sl, packet.bytes);
                 None
             }
         }
@@ -589,12 +593,12 @@ impl Relays {
     /// Why the router discards it.
     fn judge(&self, packet: &Packet, id: PacketId, port: PortId) -> Result<Forwarded, Discard> {
         // Without a global header it is addressed to the router itself, which consumes no data.
-        if !packet.marks.has(PacketMarks::CROSSES) {
+        if !packet.marks.contains(PacketMarks::CROSSES) {
             return Err(Discard::Unaddressed);
         }
         let header = &self.headers[id];
         let to = self.joining.subnets.by_prefix(header.grh.destination_prefix).ok_or(Discard::NoRoute)?;
-        let router = self.router[port] as usize;
+        let router = self.router_of[port] as usize;
         let arrival = Arrival {
             grh: &header.grh,
             level: Half::rank(Sl::masked(packet.sl)) as u8,
@@ -608,69 +612,71 @@ impl Relays {
         relay(&arrival, ways, self.joining.levels, |onward| self.enforcement(onward.out))
     }
 
-    /// Latches a packet for the leg by which it leaves. From here on it belongs to that leg: the leg's half and table
-    /// decide, its queue counts the packet, and its flush waits for it (R.1).
+    /// Latches a packet for the port by which it leaves. From here on it belongs to that port: the port's half and
+    /// table decide, its queue counts the packet, and its flush waits for it (R.1).
     fn take_over(&mut self, plane: &mut DataPlane, sources: &mut Sources, latching: Latching) -> Option<OutLane> {
         let Latching { id, port, forwarded } = latching;
         let out = self.joined.port(forwarded.onward.out);
-        let leg = sources.by_port[out];
+        let out_rank = sources.by_port[out];
         let next = forwarded.onward.to.map(|next| sources.by_port[self.joined.port(next)]);
         let header = &mut self.headers[id];
-        let half = sources.list[leg].half;
+        let half = sources.list[out_rank].half;
         let target = next.unwrap_or(header.destination);
         // Nothing has changed up to here, so a packet without an address is discarded with its old header and counts.
         let (dlid, sl) = address(sources, target, half, forwarded.level, forwarded.path)?;
         header.grh.hop_limit = forwarded.hop_limit;
         // Kept before the packet's SL is overwritten: `leave` counts it as received by that port, on that SL.
         (header.came_by, header.came_on) = (sources.by_port[port], plane.packets[id].sl);
-        // R.1: it is in the leg's send queue now. The epoch shows later whether it was there before a flush began.
-        header.epoch = self.legs[leg].epoch;
-        self.legs[leg].latched += 1;
-        sources.list[leg].queued[half.index()] += 1;
+        // R.1: it is in the outgoing port's send queue now. The epoch shows later whether it was there before a flush
+        // began.
+        header.epoch = self.queues[out_rank].epoch;
+        self.queues[out_rank].latched += 1;
+        sources.list[out_rank].awaits(sl);
         let packet = &mut plane.packets[id];
         // `path_died` follows a packet from its source over its hops, so both begin anew in this subnet.
-        (packet.dlid, packet.sl, packet.source, packet.hops) = (dlid, sl, leg, 0);
-        packet.marks = packet.marks.with(PacketMarks::RELAYED);
+        (packet.dlid, packet.sl, packet.source, packet.hops) = (dlid, sl, out_rank, 0);
+        packet.marks.insert(PacketMarks::IN_ROUTER);
         let own = &plane.ports[out];
         // As at any end port: one table, under input 0.
         let vl = plane.tables.lane(own.node, 0, own.num, sl);
         Some(if plane.runs(out, vl) { plane.out_lane(out, vl) } else { OutLane::DISCARD })
     }
 
-    /// A latched packet has left its buffer, sent or discarded: its leg has one less.
+    /// A latched packet has left its buffer, sent or discarded: the queue of its outgoing port has one less.
     fn leave(&mut self, plane: &mut DataPlane, sources: &mut Sources, id: PacketId) -> Left {
         let packet = &mut plane.packets[id];
-        packet.marks = packet.marks.without(PacketMarks::RELAYED);
-        let (leg, half, words) = (packet.source, half_index(packet.sl), u64::from(packet.bytes / 4));
+        packet.marks.remove(PacketMarks::IN_ROUTER);
+        let (out, sl, bytes) = (packet.source, packet.sl, packet.bytes);
         let header = &self.headers[id];
-        let own = &mut self.legs[leg];
+        let own = &mut self.queues[out];
         own.latched -= 1;
         // A packet latched in an earlier epoch was latched before the flush of this epoch began.
         let stood = header.epoch < own.epoch;
         // R.2: received only now. Counted on arrival, *conservation* would take a lane as empty in which it still
         // stands.
-        sources.list[header.came_by].received[usize::from(header.came_on)] += words;
-        sources.list[leg].queued[half] -= 1;
-        Left { leg, stood }
+        sources.list[header.came_by].receives(header.came_on, bytes);
+        sources.list[out].awaits_no_more(sl);
+        Left { out, stood }
     }
 
-    /// A flush begins at a node with legs. Returns how many packets are latched for them; the agent sees each of these
-    /// leave.
+    /// A flush begins at a node of a router. Returns how many packets are latched for its ports; the agent sees each of
+    /// these leave.
     pub(super) fn begin_epoch(&mut self, plane: &DataPlane, sources: &Sources, node: NodeId) -> u32 {
-        let legs = plane.ports_of(node).filter(|&port| plane.is_leg(port));
-        legs.map(|port| {
-            let own = &mut self.legs[sources.by_port[port]];
-            // What is latched from now on carries the new epoch, and is not waited for (F.2).
-            own.epoch += 1;
-            own.latched
-        })
-        .sum()
+        let ports = plane.ports_of(node).filter(|&port| plane.is_router_port(port));
+        ports
+            .map(|port| {
+                let own = &mut self.queues[sources.by_port[port]];
+                // What is latched from now on carries the new epoch, and is not waited for (F.2).
+                own.epoch += 1;
+                own.latched
+            })
+            .sum()
     }
 
-    /// The in lanes of all legs of the router to which a node belongs.
+    /// The in lanes of all ports of the router to which a node belongs.
     pub(super) fn lanes_of_router(&self, plane: &DataPlane, node: NodeId) -> Vec<InLane> {
-        let own = plane.ports_of(node).find(|&port| plane.is_leg(port));
-        let router = own.map_or(NIL, |port| self.router[port]);
+        let own = plane.ports_of(node).find(|&port| plane.is_router_port(port));
+        let router = own.map_or(NIL, |port| self.router_of[port]);
         let ports = self.ports.get(router as usize).into_iter().flatten();
         let own = ports.clone().flat_map(|&port| plane.own_lanes(plane.ports[port].node));
         ports.flat_map(|&port| plane.in_lanes(port)).chain(own).collect()

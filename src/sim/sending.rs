@@ -6,19 +6,58 @@
 
 use super::dispersal::{OpenMessage, Spray};
 use super::index::{Dense, EndPortRank, OutLane, PacketId};
-use super::monitor::MONITOR;
 use super::order::FlowClass;
 use super::out_port::PortRole;
-use super::packet::{NIL, Packet, PacketMarks, half_index};
-use super::source::{Application, Header, PacketSpec, Scripted, chance, fraction};
+use super::packet::{NIL, Packet, PacketMarks};
+use super::source::{Header, PacketSpec, Scripted, chance};
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
-use super::{MessageShare, Sim, Traffic, kind};
+use super::{Sim, Traffic, kind};
 use crate::fabric::PortId;
 use crate::ids::{Half, Sl};
 use crate::wire::PortState;
 
-/// Stands for the script in events in place of a rank; [`NIL`] stands for the trace.
-const SCRIPT: u32 = NIL - 1;
+/// Who hands over a packet when an event of kind [`kind::INJECT`] comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Injector {
+    /// The application of an end port.
+    Source(EndPortRank),
+    /// Whoever the next entry of the trace names.
+    Trace,
+    /// Whoever the next packet of the script names.
+    Script,
+    /// The host whose turn it is to ask a switch (`monitor`).
+    Monitor,
+}
+
+impl Injector {
+    // In place of a rank. The trace hash takes in what an event says, so other numbers are other hashes.
+    const TRACE: u32 = u32::MAX;
+    const SCRIPT: u32 = u32::MAX - 1;
+    const MONITOR: u32 = u32::MAX - 2;
+
+    /// The event that lets it hand over a packet.
+    #[inline(always)]
+    pub(super) fn event(self) -> SimEvent {
+        let operand = match self {
+            Injector::Source(rank) => rank.0,
+            Injector::Trace => Injector::TRACE,
+            Injector::Script => Injector::SCRIPT,
+            Injector::Monitor => Injector::MONITOR,
+        };
+        SimEvent::new(kind::INJECT, operand, 0)
+    }
+
+    /// Whose event it is.
+    #[inline(always)]
+    pub(super) fn of(event: SimEvent) -> Injector {
+        match event.a() {
+            Injector::TRACE => Injector::Trace,
+            Injector::SCRIPT => Injector::Script,
+            Injector::MONITOR => Injector::Monitor,
+            rank => Injector::Source(EndPortRank(rank)),
+        }
+    }
+}
 
 impl Sim {
     // When something is sent.
@@ -27,12 +66,12 @@ impl Sim {
     pub(super) fn start_traffic(&mut self) {
         if let Traffic::Trace(entries) = &self.config.traffic {
             if let Some(first) = entries.first() {
-                self.clock.push(first.0 * TICKS_PER_NS, SimEvent::new(kind::INJECT, NIL, 0));
+                self.clock.push(first.0 * TICKS_PER_NS, Injector::Trace.event());
             }
             return;
         }
         for rank in self.sources.list.keys() {
-            if self.sources.list[rank].application == Application::Idle && self.sources.is_host(rank) {
+            if self.sources.list[rank].is_idle() && self.sources.is_host(rank) {
                 self.schedule_first(rank);
             }
         }
@@ -41,7 +80,7 @@ impl Sim {
     /// Lets a source draw its first packet, if traffic is on and none of its packets is due.
     pub(super) fn begin_sending(&mut self, rank: EndPortRank) {
         let by_itself = !matches!(self.config.traffic, Traffic::Trace(_));
-        let idle = self.sources.list[rank].application == Application::Idle;
+        let idle = self.sources.list[rank].is_idle();
         if self.sources.sending && by_itself && idle && self.sources.is_host(rank) {
             self.schedule_first(rank);
         }
@@ -62,21 +101,20 @@ impl Sim {
     fn schedule(&mut self, rank: EndPortRank, wait: Option<Ticks>) {
         let source = &mut self.sources.list[rank];
         let Some(wait) = wait else {
-            source.application = Application::Idle;
-            return;
+            return source.becomes_idle();
         };
-        source.application = Application::Due;
-        self.clock.push(self.clock.now() + wait, SimEvent::new(kind::INJECT, rank.0, 0));
+        source.becomes_due();
+        self.clock.push(self.clock.now() + wait, Injector::Source(rank).event());
     }
 
-    /// A source's next packet, trace entry or script entry is due.
-    #[inline]
-    pub(super) fn inject(&mut self, who: u32) {
-        match who {
-            NIL => self.inject_from_trace(),
-            SCRIPT => self.inject_from_script(),
-            MONITOR => self.ask_next(),
-            rank => self.inject_next(EndPortRank(rank)),
+    /// A packet of an injector is due.
+    #[inline(always)]
+    pub(super) fn inject(&mut self, injector: Injector) {
+        match injector {
+            Injector::Source(rank) => self.inject_next(rank),
+            Injector::Trace => self.inject_from_trace(),
+            Injector::Script => self.inject_from_script(),
+            Injector::Monitor => self.ask_next(),
         }
     }
 
@@ -85,15 +123,12 @@ impl Sim {
         let source = &mut self.sources.list[rank];
         let waits = source.is_silent() || self.sources.cold && !self.plane.ports[source.port].sends();
         if !self.sources.sending || self.sources.cut_off[rank] || waits {
-            source.application = Application::Idle;
-            return;
+            return source.becomes_idle();
         }
         if self.config.sends_messages() {
             return self.go_on_with_message(rank);
         }
-        if self.is_full(rank) {
-            self.sources.list[rank].application = Application::HeldBack;
-            self.sources.held_back.begins(self.clock.now());
+        if !self.sources.finds_room(rank, self.config.send_queue, self.clock.now()) {
             return;
         }
         // The source may draw a destination that it does not know: then it sends nothing this time.
@@ -108,7 +143,7 @@ impl Sim {
     #[inline(always)]
     pub(super) fn left_send_queue(&mut self, rank: EndPortRank, sl: u8, is_data: bool) {
         let counted = !self.is_reserved(sl);
-        if self.sources.list[rank].left_queue(sl, is_data, counted) {
+        if self.sources.list[rank].leaves_queue(sl, is_data, counted) {
             self.application_continues(rank);
         }
     }
@@ -116,10 +151,9 @@ impl Sim {
     /// The application of a source has waited for room, and there is some.
     #[inline(never)]
     fn application_continues(&mut self, rank: EndPortRank) {
-        self.sources.held_back.ends(self.clock.now());
-        if self.sources.list[rank].message.is_some() {
+        if self.sources.release(rank, self.clock.now()).message.is_some() {
             // In the middle of a message it continues at once.
-            self.clock.push(self.clock.now(), SimEvent::new(kind::INJECT, rank.0, 0));
+            self.clock.push(self.clock.now(), Injector::Source(rank).event());
         } else {
             self.schedule_next(rank);
         }
@@ -132,77 +166,52 @@ impl Sim {
     }
 
     #[inline(always)]
-    fn is_full(&mut self, rank: EndPortRank) -> bool {
-        let full = self.sources.list[rank].waiting >= u32::from(self.config.send_queue);
-        self.sources.throttled += u64::from(full);
-        full
-    }
-
-    #[inline(always)]
     fn draw_destination(&mut self, rank: EndPortRank) -> EndPortRank {
-        match &self.relays {
-            Some(relays) => relays.draw_destination(&mut self.sources, &self.config.traffic, rank),
+        match &self.routers {
+            Some(routers) => routers.draw_destination(&mut self.sources, &self.config.traffic, rank),
             None => self.sources.draw_destination(&self.config.traffic, rank),
         }
     }
 
     fn inject_from_trace(&mut self) {
-        let next = self.sources.trace_next;
-        let Traffic::Trace(entries) = &self.config.traffic else { return };
-        let Some(&(_, source, destination, bytes)) = entries.get(next).filter(|_| self.sources.sending) else { return };
-        let following = entries.get(next + 1).map(|entry| entry.0 * TICKS_PER_NS);
-        self.sources.trace_next = next + 1;
+        let Traffic::Trace(trace) = &self.config.traffic else { return };
+        let Some(((_, source, destination, bytes), following)) = self.sources.next_traced(trace) else { return };
         // Traffic names hosts by their rank among hosts.
-        let host = |rank| match &self.relays {
-            Some(relays) => relays.host(rank),
+        let host = |rank| match &self.routers {
+            Some(routers) => routers.host(rank),
             None => Some(EndPortRank(rank)),
         };
         if let (Some(source), Some(destination)) = (host(source), host(destination))
             && self.sources.has_path(source, destination)
-            && !self.is_full(source)
+            && !self.sources.is_full(source, self.config.send_queue)
         {
             self.send(source, destination, bytes);
         }
         if let Some(time) = following {
-            self.clock.push(time.max(self.clock.now()), SimEvent::new(kind::INJECT, NIL, 0));
+            self.clock.push(time.max(self.clock.now()), Injector::Trace.event());
         }
     }
 
     /// Sends packets that the caller decides on, besides the configured traffic; replaces those not sent yet. A packet
     /// is sent only if its source could send it by itself: the source must be present, on the packet's half, and have
     /// room in its send queue. Others are counted ([`Sim::unsent`]). Times must not lie in the past.
-    pub fn script(&mut self, mut packets: Vec<Scripted>) {
-        packets.sort_by_key(|packet| packet.at_ns);
-        if let Some(first) = packets.first() {
-            let at = (first.at_ns * TICKS_PER_NS).max(self.clock.now());
-            self.clock.push(at, SimEvent::new(kind::INJECT, SCRIPT, 0));
+    pub fn script(&mut self, packets: Vec<Scripted>) {
+        if let Some(first) = self.sources.take_script(packets) {
+            self.clock.push(first.max(self.clock.now()), Injector::Script.event());
         }
-        (self.sources.script, self.sources.script_next) = (packets, 0);
     }
 
     fn inject_from_script(&mut self) {
-        let next = self.sources.script_next;
-        let Some(&packet) = self.sources.script.get(next) else { return };
-        if let Some(following) = self.sources.script.get(next + 1) {
+        let Some((packet, following)) = self.sources.next_scripted() else { return };
+        if let Some(following) = following {
             // One event is under way for the whole script: each packet schedules the next.
-            let at = (following.at_ns * TICKS_PER_NS).max(self.clock.now());
-            self.clock.push(at, SimEvent::new(kind::INJECT, SCRIPT, 0));
+            self.clock.push(following.max(self.clock.now()), Injector::Script.event());
         }
-        self.sources.script_next = next + 1;
-        let rank = self.sources.by_port[packet.source];
-        if rank.is_some() && self.sources.may_send(rank, Half::of_sl(packet.sl)) && !self.is_full(rank) {
+        if let Some(rank) = self.sources.source_of(&packet, self.config.send_queue) {
             let Scripted { dlid, sl, bytes, .. } = packet;
-            let header = Header {
-                dlid: dlid.0,
-                sl: sl.get(),
-                bytes,
-                marks: PacketMarks::default(),
-                source_path: 0,
-                message: NIL,
-            };
+            let header =
+                Header { dlid: dlid.0, sl: sl.get(), bytes, marks: PacketMarks::empty(), source_path: 0, message: NIL };
             self.hand_over(rank, header);
-        } else {
-            self.sources.unsent += 1;
         }
     }
 
@@ -214,45 +223,28 @@ impl Sim {
         let mut message = underway.unwrap_or_else(|| self.begin_message(rank));
         // A destination that is cut off in the middle of a message ends it: the rest is never handed over.
         while message.left > 0 && self.sources.has_path(rank, message.destination) {
-            if self.is_full(rank) {
-                let source = &mut self.sources.list[rank];
-                (source.message, source.application) = (Some(message), Application::HeldBack);
-                self.sources.held_back.begins(self.clock.now());
+            if !self.sources.finds_room(rank, self.config.send_queue, self.clock.now()) {
+                self.sources.list[rank].message = Some(message);
                 return;
             }
             message.left -= 1;
             self.send_of_message(rank, &message);
         }
-        let Some(next) = message.next else {
-            self.sources.list[rank].application = Application::Idle;
-            return;
-        };
-        self.sources.list[rank].application = Application::Due;
+        let source = &mut self.sources.list[rank];
+        let Some(next) = message.next else { return source.becomes_idle() };
+        source.becomes_due();
         // The time was drawn when the message began, so a wait for room does not lower the load.
-        self.clock.push(next.max(self.clock.now()), SimEvent::new(kind::INJECT, rank.0, 0));
+        self.clock.push(next.max(self.clock.now()), Injector::Source(rank).event());
     }
 
     fn begin_message(&mut self, rank: EndPortRank) -> OpenMessage {
         let destination = self.draw_destination(rank);
-        let (left, last_bytes) = self.draw_length(rank);
+        let (left, last_bytes) = self.sources.list[rank].draw_length(&self.config);
         let by_message = self.config.dispersal.spray == Spray::Message;
         let turn = if by_message { self.sources.next_turn(rank, destination) } else { 0 };
         let number = self.ledger.order.as_mut().map_or(0, |order| order.begin_message(left));
         let next = self.sources.list[rank].draw_wait(&self.config).map(|wait| self.clock.now() + wait);
         OpenMessage { destination, left, last_bytes, turn, number, next }
-    }
-
-    /// Packets of a source's next message, and the bytes of the last.
-    fn draw_length(&mut self, rank: EndPortRank) -> (u16, u16) {
-        let config = &self.config;
-        let Some(last) = config.message_mix.last() else { return (config.message_packets, config.packet_bytes) };
-        let shares: f64 = config.message_mix.iter().map(|size| size.share).sum();
-        let mut drawn = fraction(&mut self.sources.list[rank].random) * shares;
-        let within = |size: &&MessageShare| {
-            drawn -= size.share;
-            drawn < 0.0
-        };
-        config.message_mix.iter().find(within).unwrap_or(last).packets(config.packet_bytes)
     }
 
     fn send_of_message(&mut self, rank: EndPortRank, message: &OpenMessage) {
@@ -269,7 +261,7 @@ impl Sim {
             destination,
             half: self.sources.list[rank].half,
             bytes: if message.left == 0 { message.last_bytes } else { self.config.packet_bytes },
-            marks: PacketMarks::default(),
+            marks: PacketMarks::empty(),
             turn,
             message: message.number,
         });
@@ -290,7 +282,7 @@ impl Sim {
             destination,
             half,
             bytes,
-            marks: PacketMarks::default(),
+            marks: PacketMarks::empty(),
             turn,
             message: NIL,
         });
@@ -310,11 +302,10 @@ impl Sim {
     /// Hands one packet to its send queue.
     pub(super) fn hand_over(&mut self, rank: EndPortRank, header: Header) {
         let Header { dlid, sl, bytes, marks, source_path, message } = header;
-        let is_data = !marks.has(PacketMarks::NO_DATA);
+        let is_data = !marks.intersects(PacketMarks::NO_DATA);
         let counted = !self.is_reserved(sl);
         let source = &mut self.sources.list[rank];
-        source.waiting += u32::from(is_data);
-        source.queued[half_index(sl)] += u32::from(counted);
+        source.joins_queue(sl, is_data, counted);
         let port = source.port;
         let own = &self.plane.ports[port];
         // The lane is chosen here, whatever the latch, and for good: VL arbitration chooses among lanes, so a port maps
@@ -323,7 +314,6 @@ impl Sim {
         let at_end = own.role == PortRole::EndPort;
         // An end port has one table, and its lane is chosen already. Another port asks for each packet.
         let out_lane = if at_end { self.plane.running(port, vl) } else { OutLane::NONE };
-        self.ledger.counts.injected += u64::from(is_data);
         let id = self.plane.packets.insert(
             Packet {
                 tail: self.clock.now(),
@@ -342,7 +332,7 @@ impl Sim {
         );
         if is_data {
             self.open_bins();
-            self.ledger.series.set_out(sl);
+            self.ledger.inject(sl);
             self.count_in_relation(id, |relation| relation.counts.injected += 1);
         }
         if is_data && self.ledger.order.is_some() {
@@ -353,8 +343,8 @@ impl Sim {
         // VL 15 and lanes that the run lacks have no queue, so the first queue takes the packet and discards it (P3.8).
         let lane = self.plane.in_lane(port, if vl < self.plane.data_vls { vl } else { 0 });
         if !at_end {
-            self.plane.packets[id].out_lane = self.plane.choose(port, id);
-        } else if out_lane.is_lane() && !marks.has(PacketMarks::TOLD) && self.may_pass(lane) {
+            self.plane.latch(id, self.plane.choose(port, id));
+        } else if out_lane.is_lane() && !marks.intersects(PacketMarks::COUNTED_BY_DEVICE) && self.may_pass(lane) {
             return match self.plane.send_at_once(&mut self.clock, out_lane, id) {
                 Some(leaving) => {
                     self.count_departure(id, out_lane, &leaving);
@@ -377,7 +367,7 @@ impl Sim {
         let packet = self.plane.packets[id];
         // The lane that brought it has its credits back at once: no packet waits in an end port.
         self.credit(packet.credits, packet.out_lane);
-        if packet.marks.has(PacketMarks::GMP) {
+        if packet.marks.contains(PacketMarks::GMP) {
             return self.gmp_arrives(id, port);
         }
         let owner = self.sources.owner(port, packet.dlid);
@@ -392,7 +382,7 @@ impl Sim {
         if owner != rank || rank.is_none() {
             return self.misdeliver(id);
         }
-        self.sources.list[rank].received[usize::from(packet.sl)] += u64::from(packet.bytes / 4);
+        self.sources.list[rank].receives(packet.sl, packet.bytes);
         let now = self.clock.now();
         // The histograms begin at 1.
         let latency_ns = ((now - self.set_out(id)) / TICKS_PER_NS).max(1);
@@ -405,8 +395,8 @@ impl Sim {
             let (ends, sent) = (self.ends_of(id), self.set_out(id));
             self.ledger.outages.arrived(ends, sent, now);
         }
-        let is_message = packet.marks.has(PacketMarks::MESSAGE);
-        let asks = !is_message && !packet.marks.has(PacketMarks::REPLY) && self.config.replies > 0.0;
+        let is_message = packet.marks.contains(PacketMarks::MESSAGE);
+        let asks = !is_message && !packet.marks.contains(PacketMarks::REPLY) && self.config.replies > 0.0;
         // The packet's header names the destination of the reply, so it must be read before the packet is removed.
         let asker = if asks { Some((self.ends_of(id).0, self.turn_of_reply(id))) } else { None };
         let message = if is_message { self.connections.taken(id) } else { None };
@@ -439,15 +429,6 @@ impl Sim {
 
     // Arrivals and departures of end ports.
 
-    /// Hides end ports that are cut off before the run begins, until they arrive.
-    pub(super) fn hide_cut_off(&mut self) {
-        let sources = &mut self.sources;
-        if !sources.cold {
-            let away = sources.list.iter_mut().filter(|source| sources.cut_off[source.rank]);
-            away.for_each(super::source::Source::hide);
-        }
-    }
-
     /// End ports have arrived: no other knows them, they wait to be assigned a half, and what they queued while they
     /// were cut off is gone.
     pub(super) fn welcome(&mut self, ranks: &[EndPortRank]) {
@@ -461,16 +442,10 @@ impl Sim {
 
     /// Empties the send queues of an end port that was cut off until now; these packets count as stranded.
     fn drop_queue(&mut self, rank: EndPortRank) {
-        let source = &mut self.sources.list[rank];
-        if source.application == Application::HeldBack {
-            source.application = Application::Idle;
-            self.sources.held_back.ends(self.clock.now());
-        }
-        let source = &mut self.sources.list[rank];
-        source.message = None;
-        let port = source.port;
+        self.sources.give_up_message(rank, self.clock.now());
+        // A loss counts as stranded while an end of the packet is cut off.
         self.sources.cut_off[rank] = true;
-        self.empty_queues(port);
+        self.empty_queues(self.sources.list[rank].port);
         self.sources.cut_off[rank] = false;
     }
 

@@ -238,7 +238,7 @@ impl Sim {
             clock: &self.clock,
             plane: &self.plane,
             sources: &self.sources,
-            relays: self.relays.as_deref(),
+            routers: self.routers.as_deref(),
         };
         let sources_move = self.config.sources_move;
         (&mut self.devices, AgentView { fabric: &self.fabric, agents: &self.agents, around, sources_move })

@@ -13,8 +13,8 @@ use super::packet::{Packet, PacketMarks, half_index};
 use super::plane::DataPlane;
 use super::spaces::Spaces;
 use super::wheel::{TICKS_PER_NS, Ticks};
-use super::{ArrivalProcess, SimConfig, SimError, Traffic};
-use crate::fabric::{Fabric, Port, PortId};
+use super::{ArrivalProcess, MessageShare, SimConfig, SimError, Traffic};
+use crate::fabric::{Fabric, NodeId, Port, PortId};
 use crate::ids::{Half, Lid, Lmc, Sl, SubnetId};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 
 /// What a source's application does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Application {
+enum Application {
     /// Nothing, until it is started.
     Idle,
     /// An event under way will let it send.
@@ -33,7 +33,7 @@ pub(super) enum Application {
 
 /// For how long applications have waited for room in their send queues, all together.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct HeldBackTime {
+struct HeldBackTime {
     /// Those that wait now.
     waiting: u32,
     /// Up to when the sum counts.
@@ -43,16 +43,16 @@ pub(super) struct HeldBackTime {
 }
 
 impl HeldBackTime {
-    pub(super) fn begins(&mut self, now: Ticks) {
+    fn begins(&mut self, now: Ticks) {
         *self = HeldBackTime { waiting: self.waiting + 1, until: now, sum: self.at(now) };
     }
 
-    pub(super) fn ends(&mut self, now: Ticks) {
+    fn ends(&mut self, now: Ticks) {
         *self = HeldBackTime { waiting: self.waiting - 1, until: now, sum: self.at(now) };
     }
 
     /// The sum at this moment.
-    pub(super) fn at(&self, now: Ticks) -> Ticks {
+    fn at(&self, now: Ticks) -> Ticks {
         self.sum + Ticks::from(self.waiting) * (now - self.until)
     }
 }
@@ -113,8 +113,9 @@ pub struct Source {
     pub half: Half,
     /// Packets in its send queues.
     pub waiting: u32,
-    /// The state of its application.
-    pub(super) application: Application,
+    /// The state of its application. Into and out of [`Application::HeldBack`] it goes by methods of [`Sources`], which
+    /// measure the time that passes there.
+    application: Application,
     /// By half: its packets in the send queues.
     pub queued: [u32; 2],
     /// Mean ticks from message to message; infinite for a silent one.
@@ -159,22 +160,22 @@ pub struct Sources {
     /// By rank: the new routing omits it. It stays so where a link has come back, until the end port has arrived anew.
     pub unreachable: By<EndPortRank, bool>,
     /// By subnet and half: see `Sim::load_ways`.
-    pub(super) ways: Vec<[Option<OpenPaths>; 2]>,
+    ways: Vec<[Option<OpenPaths>; 2]>,
     /// By source and destination: the next turn among their pairs of LIDs.
-    pub(super) turns: FxHashMap<(EndPortRank, EndPortRank), u32>,
+    turns: FxHashMap<(EndPortRank, EndPortRank), u32>,
     /// See `Sim::set_path`.
-    pub(super) paths: FxHashMap<(EndPortRank, EndPortRank), (Lid, Sl)>,
+    paths: FxHashMap<(EndPortRank, EndPortRank), (Lid, Sl)>,
     /// How many arrivals there have been.
     arrivals: u32,
     /// How often an application had to wait for a full send queue.
     pub throttled: u64,
     /// For how long applications have waited for that.
-    pub held_back: HeldBackTime,
+    held_back: HeldBackTime,
     /// Index of the next entry of the trace.
     pub(super) trace_next: usize,
     /// See `Sim::script`.
-    pub(super) script: Vec<Scripted>,
-    pub(super) script_next: usize,
+    script: Vec<Scripted>,
+    script_next: usize,
     /// Packets of the script that could not be sent.
     pub(super) unsent: u64,
 }
@@ -214,6 +215,9 @@ pub(super) struct Header {
     /// Its message, as counts of order number them; [`NIL`](super::packet::NIL) where it is one by itself.
     pub message: u32,
 }
+
+/// A packet of [`Traffic::Trace`].
+pub(super) type TraceEntry = (u64, u32, u32, u16);
 
 /// A packet that the caller of the simulation decides on: when it is handed to its source, and its class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -316,21 +320,75 @@ impl Source {
     }
 
     /// Hides it from all others until it arrives.
-    pub(super) fn hide(&mut self) {
+    fn hide(&mut self) {
         self.presence = Presence::Awaited;
     }
 
-    /// One of its packets has left the send queue: of data or not, on a level that is `counted` to a half or not.
-    /// Returns whether its application waited for that.
+    /// Packets of its next message, and the bytes of the last.
+    pub(super) fn draw_length(&mut self, config: &SimConfig) -> (u16, u16) {
+        let Some(last) = config.message_mix.last() else { return (config.message_packets, config.packet_bytes) };
+        let shares: f64 = config.message_mix.iter().map(|size| size.share).sum();
+        let mut drawn = fraction(&mut self.random) * shares;
+        let within = |size: &&MessageShare| {
+            drawn -= size.share;
+            drawn < 0.0
+        };
+        config.message_mix.iter().find(within).unwrap_or(last).packets(config.packet_bytes)
+    }
+
+    /// Whether its application does nothing until it is started.
     #[inline]
-    pub(super) fn left_queue(&mut self, sl: u8, is_data: bool, counted: bool) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
+        self.application == Application::Idle
+    }
+
+    /// Its application does nothing from now on.
+    #[inline]
+    pub(super) fn becomes_idle(&mut self) {
+        self.application = Application::Idle;
+    }
+
+    /// An event will let its application send.
+    #[inline]
+    pub(super) fn becomes_due(&mut self) {
+        self.application = Application::Due;
+    }
+
+    /// A packet has joined its send queues: of data or not, on a level that is `counted` to a half or not.
+    #[inline]
+    pub(super) fn joins_queue(&mut self, sl: u8, is_data: bool, counted: bool) {
+        self.waiting += u32::from(is_data);
+        self.queued[half_index(sl)] += u32::from(counted);
+    }
+
+    /// A packet has left its send queues. Returns whether its application waits for that.
+    #[inline]
+    pub(super) fn leaves_queue(&mut self, sl: u8, is_data: bool, counted: bool) -> bool {
         self.waiting -= u32::from(is_data);
         self.queued[half_index(sl)] -= u32::from(counted);
-        let waited = is_data && self.application == Application::HeldBack;
-        if waited {
-            self.application = Application::Due;
-        }
-        waited
+        is_data && self.application == Application::HeldBack
+    }
+
+    /// A packet stands elsewhere that this port will send: in the queue of its node's own GMPs, or in its router.
+    pub(super) fn awaits(&mut self, sl: u8) {
+        self.queued[half_index(sl)] += 1;
+    }
+
+    /// Such a packet has gone.
+    pub(super) fn awaits_no_more(&mut self, sl: u8) {
+        self.queued[half_index(sl)] -= 1;
+    }
+
+    /// Counts what its port has sent.
+    #[inline(always)]
+    pub(super) fn sends(&mut self, sl: u8, bytes: u16) {
+        self.sent[usize::from(sl)] += u64::from(bytes / 4);
+    }
+
+    /// Counts what its port has received.
+    #[inline(always)]
+    pub(super) fn receives(&mut self, sl: u8, bytes: u16) {
+        self.received[usize::from(sl)] += u64::from(bytes / 4);
     }
 }
 
@@ -349,6 +407,106 @@ impl Sources {
     #[inline]
     pub(super) fn owner(&self, port: PortId, dlid: u16) -> EndPortRank {
         self.by_lid[self.spaces.slot(port, dlid)]
+    }
+
+    /// Loads the half that every source sends on, or every source of one subnet.
+    pub(super) fn load_half(&mut self, subnet: Option<SubnetId>, half: Half) {
+        let Sources { list, spaces, .. } = self;
+        let is_meant = |port: PortId| subnet.is_none_or(|subnet| spaces.at(port) == subnet.index());
+        list.iter_mut().filter(|source| is_meant(source.port)).for_each(|source| source.half = half);
+    }
+
+    /// Loads the paths on a half of a subnet: see `Sim::load_ways`.
+    pub(super) fn load_ways(&mut self, subnet: SubnetId, half: Half, ways: Option<OpenPaths>) {
+        self.ways[subnet.index()][half.index()] = ways;
+    }
+
+    /// Loads the path from one end port to another: see `Sim::set_path`.
+    pub(super) fn load_path(&mut self, source: PortId, destination: PortId, path: (Lid, Sl)) {
+        let (from, to) = (self.by_port[source], self.by_port[destination]);
+        if from.is_some() && to.is_some() {
+            self.paths.insert((from, to), path);
+        }
+    }
+
+    // Room in send queues.
+
+    /// Whether the send queues of a source, of so many packets, have no room for a packet that is listed. If so, that
+    /// is counted, and nothing waits.
+    pub(super) fn is_full(&mut self, rank: EndPortRank, send_queue: u16) -> bool {
+        let full = self.list[rank].waiting >= u32::from(send_queue);
+        self.throttled += u64::from(full);
+        full
+    }
+
+    /// Whether the application of a source finds room in its send queues, of so many packets. If not, it is held back
+    /// until there is some.
+    #[inline(always)]
+    pub(super) fn finds_room(&mut self, rank: EndPortRank, send_queue: u16, now: Ticks) -> bool {
+        let source = &mut self.list[rank];
+        if source.waiting < u32::from(send_queue) {
+            return true;
+        }
+        source.application = Application::HeldBack;
+        self.throttled += 1;
+        self.held_back.begins(now);
+        false
+    }
+
+    /// The application of a source that was held back is due.
+    #[inline(always)]
+    pub(super) fn release(&mut self, rank: EndPortRank, now: Ticks) -> &Source {
+        self.held_back.ends(now);
+        let source = &mut self.list[rank];
+        source.application = Application::Due;
+        source
+    }
+
+    /// The application of a source gives up its message. If it was held back, it is idle.
+    pub(super) fn give_up_message(&mut self, rank: EndPortRank, now: Ticks) {
+        let source = &mut self.list[rank];
+        source.message = None;
+        if source.application == Application::HeldBack {
+            source.application = Application::Idle;
+            self.held_back.ends(now);
+        }
+    }
+
+    /// For how long applications have been held back up to now, in ticks over all sources.
+    pub(super) fn held_back(&self, now: Ticks) -> Ticks {
+        self.held_back.at(now)
+    }
+
+    // Packets that the configuration or the caller lists.
+
+    /// The entry of the trace that is due, and when the one after it is, in ticks. None at the end, and once sources
+    /// have stopped.
+    pub(super) fn next_traced(&mut self, trace: &[TraceEntry]) -> Option<(TraceEntry, Option<Ticks>)> {
+        let &entry = trace.get(self.trace_next).filter(|_| self.sending)?;
+        self.trace_next += 1;
+        Some((entry, trace.get(self.trace_next).map(|entry| entry.0 * TICKS_PER_NS)))
+    }
+
+    /// Takes a script in place of what is left of the last one. Returns when its first packet is due, in ticks.
+    pub(super) fn take_script(&mut self, mut packets: Vec<Scripted>) -> Option<Ticks> {
+        packets.sort_by_key(|packet| packet.at_ns);
+        (self.script, self.script_next) = (packets, 0);
+        self.script.first().map(|packet| packet.at_ns * TICKS_PER_NS)
+    }
+
+    /// The packet of the script that is due, and when the one after it is, in ticks; none at the end.
+    pub(super) fn next_scripted(&mut self) -> Option<(Scripted, Option<Ticks>)> {
+        let &packet = self.script.get(self.script_next)?;
+        self.script_next += 1;
+        Some((packet, self.script.get(self.script_next).map(|packet| packet.at_ns * TICKS_PER_NS)))
+    }
+
+    /// The source of a packet of the script, if it could send the packet by itself; the packet is counted otherwise.
+    pub(super) fn source_of(&mut self, packet: &Scripted, send_queue: u16) -> Option<EndPortRank> {
+        let rank = self.by_port[packet.source];
+        let sends = rank.is_some() && self.may_send(rank, Half::of_sl(packet.sl)) && !self.is_full(rank, send_queue);
+        self.unsent += u64::from(!sends);
+        sends.then_some(rank)
     }
 
     /// The subnet of an end port, by its rank.
@@ -443,6 +601,40 @@ impl Sources {
     }
 
     // Which sources know each other.
+
+    /// Hides end ports that are cut off before the run begins, until they arrive. In a subnet that began cold no
+    /// other end port knows them yet.
+    pub(super) fn hide_cut_off(&mut self) {
+        if !self.cold {
+            let Sources { list, cut_off, .. } = self;
+            list.iter_mut().filter(|source| cut_off[source.rank]).for_each(Source::hide);
+        }
+    }
+
+    /// Finds the end ports that no way of live links leads to from a subnet manager; none while no manager runs.
+    pub(super) fn find_cut_off(&mut self, plane: &DataPlane, managers: &[PortId]) {
+        let mut reached: By<NodeId, bool> = By::filled(managers.is_empty(), plane.tables.node_count());
+        let mut queue: Vec<NodeId> = managers.iter().map(|&port| plane.ports[port].node).collect();
+        queue.iter().for_each(|&node| reached[node] = true);
+        while let Some(node) = queue.pop() {
+            // Only switches pass traffic on; a manager's own node leaves by its one port.
+            let passes = plane.is_switch(node);
+            for port in plane.ports_of(node) {
+                let usable = plane.ports[port].is_up() && (passes || managers.contains(&port));
+                if usable {
+                    let next = plane.ports[plane.ports[port].peer].node;
+                    if !std::mem::replace(&mut reached[next], true) {
+                        queue.push(next);
+                    }
+                }
+            }
+        }
+        // An end port joins the subnet at the switch that it is cabled to; a manager's own does so by itself.
+        let joins = |port: PortId| managers.contains(&port) || reached[plane.ports[plane.ports[port].peer].node];
+        for source in self.list.iter() {
+            self.cut_off[source.rank] = !plane.ports[source.port].is_up() || !joins(source.port);
+        }
+    }
 
     /// Counts an arrival of end ports that follows.
     pub(super) fn begin_arrival(&mut self) {

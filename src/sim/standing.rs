@@ -131,7 +131,7 @@ impl Sim {
         queued.filter(|_| !in_send_queues).for_each(|id| waits[id] = true);
         let is_data = |id: PacketId| {
             let packet = &plane.packets[id];
-            !self.is_reserved(packet.sl) && !packet.marks.has(PacketMarks::QUESTION)
+            !self.is_reserved(packet.sl) && !packet.marks.contains(PacketMarks::QUESTION)
         };
         let alive = plane.packets.alive().filter(|&id| (in_send_queues || !waits[id]) && is_data(id));
         alive.map(|id| PacketUnderWay { id, born: plane.packets.born[id] }).collect()
@@ -139,33 +139,7 @@ impl Sim {
 
     /// Where packets that were under way at an earlier moment are still.
     pub fn still_under_way(&self, earlier: &[PacketUnderWay]) -> Vec<StandingLane> {
-        let plane = &self.plane;
-        let mut left: By<PacketId, bool> = By::filled(false, plane.packets.slots());
-        for id in plane.packets.alive() {
-            left[id] = true;
-        }
-        // A number is given anew, but to packets that are made later.
-        let is_same = |seen: &&PacketUnderWay| left[seen.id] && plane.packets.born[seen.id] == seen.born;
-        let mut wanted: By<PacketId, bool> = By::filled(false, plane.packets.slots());
-        earlier.iter().filter(is_same).for_each(|seen| wanted[seen.id] = true);
-        let mut found = Vec::new();
-        for lane in plane.ports.keys().flat_map(|port| plane.in_lanes(port)) {
-            for id in plane.queue(lane).filter(|&id| wanted[id]).collect::<Vec<_>>() {
-                wanted[id] = false;
-                found.push(StandingLane::of_queue(plane, lane));
-            }
-        }
-        // The rest is in no queue: on the wire to an end port.
-        for id in wanted.keys().filter(|&id| wanted[id]) {
-            let lane = plane.packets[id].out_lane;
-            if lane.is_lane() {
-                let (port, vl) = (plane.port_of(lane), Vl::masked(plane.vl_of(lane)));
-                found.push(StandingLane { port, vl, place: LanePlace::Wire });
-            }
-        }
-        found.sort_unstable();
-        found.dedup();
-        found
+        self.plane.still_under_way(earlier)
     }
 
     /// Where requests on a half may still set out from these end ports: the lane of each that sends on it, and the send
@@ -185,7 +159,7 @@ impl Sim {
                 plane.packets[id].source == source.rank
                     && Half::of_sl(Sl::masked(plane.packets[id].sl)) == half
                     && !self.is_reserved(plane.packets[id].sl)
-                    && !plane.packets[id].marks.has(PacketMarks::REPLY)
+                    && !plane.packets[id].marks.contains(PacketMarks::REPLY)
             };
             let queues = plane.in_lanes(source.port).filter(|_| own.role == PortRole::EndPort);
             let queues = queues.chain(plane.own_lanes(own.node));
@@ -228,6 +202,35 @@ impl DataPlane {
                 }
             }
         }
+        found
+    }
+
+    fn still_under_way(&self, earlier: &[PacketUnderWay]) -> Vec<StandingLane> {
+        let mut left: By<PacketId, bool> = By::filled(false, self.packets.slots());
+        for id in self.packets.alive() {
+            left[id] = true;
+        }
+        // A number is given anew, but to packets that are made later.
+        let is_same = |seen: &&PacketUnderWay| left[seen.id] && self.packets.born[seen.id] == seen.born;
+        let mut wanted: By<PacketId, bool> = By::filled(false, self.packets.slots());
+        earlier.iter().filter(is_same).for_each(|seen| wanted[seen.id] = true);
+        let mut found = Vec::new();
+        for lane in self.ports.keys().flat_map(|port| self.in_lanes(port)) {
+            for id in self.queue(lane).filter(|&id| wanted[id]).collect::<Vec<_>>() {
+                wanted[id] = false;
+                found.push(StandingLane::of_queue(self, lane));
+            }
+        }
+        // The rest is in no queue: on the wire to an end port.
+        for id in wanted.keys().filter(|&id| wanted[id]) {
+            let lane = self.packets[id].out_lane;
+            if lane.is_lane() {
+                let (port, vl) = (self.port_of(lane), Vl::masked(self.vl_of(lane)));
+                found.push(StandingLane { port, vl, place: LanePlace::Wire });
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
         found
     }
 

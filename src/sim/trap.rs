@@ -86,12 +86,11 @@ impl Sim {
 
     /// Loads what every port holds of the subnet manager, as found running: its LID and the SL towards it.
     pub fn load_master_sm(&mut self, lid: Lid, sl: Sl) {
-        self.devices.ports.iter_mut().for_each(|port| (port.master_sm_lid, port.master_sm_sl) = (lid, sl));
+        self.devices.ports.keys().for_each(|port| self.devices.load_master_sm(port, lid, sl));
     }
 
     /// The same for one port.
     pub fn load_master_sm_at(&mut self, port: PortId, lid: Lid, sl: Sl) {
-        let held = &mut self.devices.ports[port];
-        (held.master_sm_lid, held.master_sm_sl) = (lid, sl);
+        self.devices.load_master_sm(port, lid, sl);
     }
 }

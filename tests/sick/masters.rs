@@ -224,10 +224,11 @@ fn the_managers_own_switch_is_noticed_soon_after_it_comes_back() {
 #[test]
 fn a_manager_whose_own_switch_fails_leaves_the_subnet_to_another() {
     let refuses = |attribute| SickAttribute { attribute, sickness: Sickness::Refuses, writes_only: true };
+    let setup = || Setup { takeover: Takeover::Rewrite, ..Setup::default() };
     for attribute in [AttributeId::LinearForwardingTable, AttributeId::SlToVlMappingTable] {
         let sick = [("leaf-1", refuses(attribute))];
-        let mut first = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &sick);
-        let mut second = first.beside("host-9 HCA-1", Setup::default());
+        let mut first = Scene::cold("fat-tree:4,2", SimConfig::default(), setup(), &sick);
+        let mut second = first.beside("host-9 HCA-1", setup());
         let other = first.port("host-9 HCA-1");
         first.transport.with(|sim| sim.set_is_sm(other, true));
         let handed_over = |one: &Scene, other: &Scene| roles(one, other) == ["standby", "master"];

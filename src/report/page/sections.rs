@@ -76,9 +76,14 @@ const DISCARDS: Kind = Kind {
 const PAIRS: Kind = Kind {
     id: "pairs",
     title: "Pairs without connection",
-    axis: "ordered pairs of end ports that are out",
+    axis: "ordered pairs of end ports",
     form: Form::Stacked,
-    lines: |bins| vec![line("out", "c2", bins, |bin| Some(bin.pairs_out as f64))],
+    lines: |bins| {
+        vec![
+            line("out", "c2", bins, |bin| Some(bin.pairs_out as f64)),
+            line("not seen since", "c2 unseen", bins, |bin| Some(bin.pairs_not_seen_again as f64)),
+        ]
+    },
     label: number,
     tick: short,
 };
@@ -224,8 +229,8 @@ impl<'a> Run<'a> {
         (kind.id == PAIRS.id && silent > 0).then(|| {
             let pairs = counted(silent, "pair");
             format!(
-                "{pairs} sent nothing more after they had lost a packet. Nobody can tell whether they have a way again; \
-                 they are drawn as out only as long as they lost packets."
+                "{pairs} sent nothing more after they had lost a packet, so nothing shows whether they have a way again: \
+                 the pale part counts them from then on."
             )
         })
     }

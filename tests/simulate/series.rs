@@ -126,6 +126,25 @@ fn the_files_say_what_the_json_says() {
 }
 
 #[test]
+fn a_comparison_has_a_folder_for_each_scheme() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("runs");
+    let name = folder.to_str().expect("a name in UTF-8");
+    let output = simulate(&[&["--remove-root", "--compare", "--json", "--csv", name, FABRIC], &QUICK[..]].concat());
+    let json: Value = serde_json::from_slice(&output.stdout).expect("an object");
+    let runs = json["reports"].as_array().expect("a run for each scheme");
+    assert_eq!(std::fs::read_dir(&folder).expect("the folder").count(), runs.len());
+    for run in runs {
+        let scheme = if run["auto"] == true { "auto" } else { run["scheme"].as_str().expect("a name") };
+        let own = folder.join(scheme);
+        assert_eq!(run["packets"]["delivered"], sums(&own.join("series.csv"))["delivered_packets"], "{scheme}");
+        let links = std::fs::read_to_string(own.join("links.csv")).expect("written");
+        assert_eq!(links.lines().filter(|line| line.starts_with("before,")).count(), 32, "{scheme}");
+        assert!(run.get("links").is_none_or(Value::is_null), "{scheme}: shown on request only");
+    }
+}
+
+#[test]
 fn a_run_that_cannot_begin_leaves_no_folder() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path().join("run");

@@ -12,7 +12,7 @@ use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 use reconfig::frontend::control::{
-    ChangeStanding, ControlClient, ControlEvent, ControlOrder, EventKind, Reply, Status,
+    ChangeStanding, ControlClient, ControlEvent, ControlOrder, EventKind, KEPT_EVENTS, Reply, Status,
 };
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             "standard output is no terminal: use `reconfig status` or `reconfig events`"
         )));
     }
-    let mut source = Source::open(&arguments.socket)?;
+    let mut source = Source::open(&arguments.socket, KEPT_EVENTS as u32)?;
     let mut seen = Watched::of(source.status()?);
     let mut terminal = ratatui::try_init().map_err(Failure::undone)?;
     let ended = follow(&mut terminal, &mut seen, source, &arguments.socket, Duration::from_millis(arguments.every));
@@ -61,12 +61,13 @@ struct Source {
 }
 
 impl Source {
-    fn open(socket: &Socket) -> Result<Source, Failure> {
+    /// `last` of the events before come first.
+    fn open(socket: &Socket, last: u32) -> Result<Source, Failure> {
         let client = socket.connect()?;
         let mut listener = socket.connect()?;
         let (heard, events) = channel();
         // It ends with the manager or with the process: it waits for the next event.
-        std::thread::spawn(move || listener.listen(|event| heard.send(event).is_ok()));
+        std::thread::spawn(move || listener.listen(last, |event| heard.send(event).is_ok()));
         Ok(Source { client, events })
     }
 
@@ -93,7 +94,8 @@ fn follow(
         let is_new = heard.iter().any(|event| matches!(event.what, EventKind::State { .. }));
         heard.into_iter().for_each(|event| seen.hear(event));
         if is_new || looked.elapsed() >= every {
-            source = source.or_else(|| Source::open(socket).ok());
+            // The same manager may have been silent for a while, and what it keeps be on the screen.
+            source = source.or_else(|| Source::open(socket, 0).ok());
             match source.as_mut().map(Source::status) {
                 Some(Ok(status)) => seen.sees(status),
                 _ => {
@@ -164,6 +166,8 @@ impl Watched {
             EventKind::State { state } => self.state = Some(state.clone()),
             EventKind::Begun { cause } => self.begun = Some(cause.clone()),
             EventKind::Change { .. } => (self.state, self.begun) = (None, None),
+            // What another master has ended, or this one leaves to it, is told by the status.
+            EventKind::Role { .. } | EventKind::SubnetUp { .. } => self.state = None,
             _ => {}
         }
         // Who reads what happened before goes on reading that.
@@ -221,17 +225,11 @@ impl Watched {
         frame.render_widget(Paragraph::new(keys).dim(), foot);
     }
 
-    /// What was heard; before anything was, what the status tells of the time before.
     fn events(&self) -> Vec<Line<'static>> {
-        if !self.events.is_empty() {
-            return self.events.iter().flat_map(lines).collect();
+        if self.events.is_empty() {
+            return vec![Line::from("nothing has happened since the manager began").dim()];
         }
-        let mut told = vec![Line::from("nothing has happened since this screen was opened").dim()];
-        if let Some(done) = &self.status.last_change {
-            told.push(Line::from("the change before:").dim());
-            told.extend(report::change_done(done).lines().map(|line| Line::from(line.to_string())));
-        }
-        told
+        self.events.iter().flat_map(lines).collect()
     }
 
     /// The verdict, who the manager is, and the states of the change.
@@ -521,7 +519,7 @@ mod tests {
             low.draw(|frame| seen.draw(frame)).unwrap();
             low.backend().buffer().content.iter().map(|cell| cell.symbol()).collect::<String>()
         };
-        assert!(show(&mut seen).contains("nothing has happened since this screen was opened"));
+        assert!(show(&mut seen).contains("nothing has happened since the manager began"));
         for number in 0..100 {
             seen.hear(ControlEvent::at(0, EventKind::Warning { text: format!("[{number}]") }));
         }

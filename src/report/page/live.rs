@@ -10,7 +10,7 @@ use maud::{Markup, html};
 use reconfig::driver::Running;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::frontend::LiveState;
-use reconfig::frontend::control::{ChangeDone, ControlEvent, EventKind, Status};
+use reconfig::frontend::control::{ChangeDone, ControlEvent, EventKind, KEPT_EVENTS, Status};
 use reconfig::frontend::web::{PageFiles, PageParts};
 use reconfig::ids::VlSet;
 use reconfig::machine::ChangeProgress;
@@ -21,8 +21,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// The most events that are kept.
-const KEPT: usize = 60;
 /// Words that a manager's page may use.
 const WORDS: [&str; 14] = [
     "barrier", "double", "channel", "cut off", "data VL", "glance", "half", "lane", "LID", "SMP", "standby", "sweep",
@@ -131,7 +129,7 @@ impl LivePage {
             }
             self.events.push_front((now, event));
         }
-        self.events.truncate(KEPT);
+        self.events.truncate(KEPT_EVENTS);
     }
 
     /// The parts for a state whose events were heard.

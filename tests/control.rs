@@ -552,7 +552,8 @@ fn fails((attribute, guid, left_out): (&str, u64, bool)) -> Degraded {
 #[test]
 fn the_page_is_read_only_and_for_this_machine_alone() {
     use std::io::{Read, Write};
-    let files = PageFiles { page: "<p>page</p>".into(), style: "p {}".into(), script: "'use strict';".into() };
+    let page = |parts: &PageParts| format!("<p>page</p>{}", parts.keys().copied().collect::<String>());
+    let files = PageFiles { page, style: "p {}".into(), script: "'use strict';".into() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let asked = |request: &'static str, parts: watch::Sender<PageParts>| {
         let files = files.clone();
@@ -586,7 +587,7 @@ fn the_page_is_read_only_and_for_this_machine_alone() {
     };
     let answer = |request| asked(request, watch::Sender::new(PageParts::new()));
     let page = answer("GET / HTTP/1.1\r\nHost: 127.0.0.1:9711");
-    assert!(page.starts_with("HTTP/1.1 200 OK") && page.ends_with("<p>page</p>"), "{page}");
+    assert!(page.starts_with("HTTP/1.1 200 OK") && page.ends_with("<p>page</p>one"), "{page}");
     assert!(page.contains("content-security-policy: default-src 'none'"), "{page}");
     for (request, status) in [
         ("GET / HTTP/1.1\r\nHost: fabric.example", "403"),

@@ -492,6 +492,22 @@ mod tests {
         }
     }
 
+    /// Among the events before the screen was opened may be a change that another master brought to its end.
+    #[test]
+    fn a_state_of_an_earlier_term_does_not_stay() {
+        let later = [
+            EventKind::Role { role: "standby".to_string() },
+            EventKind::SubnetUp { fabric: Default::default(), arrival: "adopted".to_string(), why: None },
+        ];
+        for what in later {
+            let mut seen = Watched::of(serde_json::from_str(STATUS).unwrap());
+            seen.hear(ControlEvent::at(7_000_000_000, EventKind::State { state: "draining".to_string() }));
+            assert!(screen(&mut seen).contains(" CHANGING "));
+            seen.hear(ControlEvent::at(8_000_000_000, what));
+            assert!(screen(&mut seen).contains(" UP "), "the status tells of no change");
+        }
+    }
+
     #[test]
     fn a_manager_that_is_gone_is_waited_for() {
         let status: Status = serde_json::from_str(STATUS).unwrap();

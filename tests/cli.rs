@@ -232,7 +232,7 @@ fn a_misspelt_option_is_answered_by_what_would_do() {
 #[test]
 fn paragraphs_of_help_are_wrapped_by_the_terminal_alone() {
     for (asked, line) in [
-        (&["--help"][..], "RECONFIG_MAX_INPUT is the size in MiB up to which a file is read [default: 1024]."),
+        (&["--help"][..], "RECONFIG_MAX_INPUT is the size limit for input files, in MiB [default: 1024]."),
         (&["watch", "--help"], "m shows and hides the facts of the manager. If the manager ends,"),
     ] {
         let output = command(asked).env("COLUMNS", "1000").output().unwrap();

@@ -69,7 +69,7 @@ pub struct AuditRules {
 /// Why nothing could be audited.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuditError {
-    /// Nobody can send.
+    /// No end port can send.
     #[error("no end port of the fabric has a LID: take a capture of the subnet after a subnet manager has set it up")]
     NoLids,
     /// The snapshots of an update are not over one index space.
@@ -127,7 +127,7 @@ struct AuditCase<'a> {
     earlier: Option<&'a Fabric>,
     fabric: &'a Fabric,
     old: &'a RoutingSnapshot<'a>,
-    /// The same as `old` where one routing is judged.
+    /// The routing after the update; equal to `old` if only one routing is judged.
     new: &'a RoutingSnapshot<'a>,
     rules: AuditRules,
     /// By port: whether it is sent to at either stage.

@@ -118,8 +118,8 @@ impl AuditReport {
         AuditReport { schema: "reconfig.audit/1", verdict, subnets: own.collect(), whole }
     }
 
-    /// The same where the captures of the one subnet may lack parts of it. The missing parts are unknown, so tables
-    /// without a fault are safe only if that is `accepted`.
+    /// This report, for a subnet whose captures may be incomplete. The missing parts are unknown, so tables without a
+    /// fault are safe only if that is `accepted`.
     pub fn captured(mut self, captured: Option<Completeness>, accepted: bool) -> AuditReport {
         let lacks = !accepted && captured.as_ref().is_some_and(|known| !known.complete);
         if lacks && self.is_safe() {

@@ -58,7 +58,7 @@ pub(super) struct SwitchHosts {
     pub row: usize,
     /// Ranks of its end ports among the senders: from `first` to before `end`.
     pub first: usize,
-    /// See `first`.
+    /// End of the range of ranks, exclusive.
     pub end: usize,
     /// Whether the switch treats all of their packets alike: one service level, whatever the input.
     pub alike: bool,

@@ -63,7 +63,7 @@ pub fn prepare_in_turn(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepare
 }
 
 /// Prepares one wave of forwarding entries that gives some pairs of hosts ways again after a loss, whoever it leaves
-/// without; none if it would serve nobody. The scheme of the input is not read, and its engine is only named.
+/// without; none if it would serve no host. The scheme of the input is not read, and its engine is only named.
 pub fn prepare_partly(input: &ChangeInput<'_>) -> Option<Prepared> {
     let change = Outset::of(input).ok()?.first_wave()?;
     let (pairs, served) = served(&change.plan);

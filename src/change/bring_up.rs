@@ -36,7 +36,7 @@ pub enum BringUpError {
         /// Why not.
         why: &'static str,
     },
-    /// Nobody could run the subnet manager.
+    /// No host could run the subnet manager.
     #[error("no host stays connected after the change: the subnet manager has nowhere to run")]
     NoHostStays,
 }
@@ -77,7 +77,7 @@ impl BringUp {
         self.demand_of(fabric, usize::from(self.lmc.lids() / 2).max(1))
     }
 
-    /// The same where no half is spare: as many paths as an end port has LIDs.
+    /// The demand on an engine if no half is spare: as many paths as an end port has LIDs.
     pub fn whole_demand(&self, fabric: &Fabric) -> Demand {
         self.demand_of(fabric, self.lmc.lids().into())
     }

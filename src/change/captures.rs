@@ -98,7 +98,8 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// The plan to be kept. One that was refused bears the refusal as a note, so that nobody takes it for proved.
+    /// The plan to be kept. One that was refused bears the refusal as a note, so that it is not mistaken for a proved
+    /// one.
     pub fn plan(&self) -> Plan {
         self.prepared.plan.noted()
     }

@@ -165,7 +165,7 @@ fn outage(plan: &Plan, settle_ns: u64) -> u64 {
     let waits = |wave: &Wave| wave.barriers.iter().map(|barrier| wait(*barrier, plan, settle)).sum::<u64>();
     let lasts = |(index, wave): (usize, &Wave)| {
         // While it waits for its barriers its writes have landed. After the last one only those wait who have yet to
-        // ask for their new paths: the fence does not close before all have had their time (P3.8), and nobody knows
+        // ask for their new paths: the fence does not close before all have had their time (P3.8), and it is unknown
         // when each asks, so all of it counts.
         let waited = match (index + 1 < last, wave.phase) {
             (true, _) => waits(wave) * unserved[index + 1],

@@ -100,7 +100,7 @@ pub enum ChangeError {
         /// The engine that computed the new routing.
         engine: &'static str,
     },
-    /// The SM is on port 0 of a switch, where nobody counts by service level.
+    /// The SM is on port 0 of a switch, which has no counters by service level.
     #[error(
         "counters cannot show when the old lanes have drained: the SM is on {port}, which does not count data by service \
          level, and what it sends and receives counts at the end ports alone; choose another drain observer than \

@@ -173,10 +173,10 @@ const REPAIR: &str = "repairing what is lost and no more";
 /// Rows (switch and LID) that are judged in the time of one write: 20 µs, of about 0.2 µs a row.
 const ROWS_A_WRITE: usize = 100;
 
-/// Rows that are judged in a time that nobody notices.
+/// Number of rows that are judged in a negligible time.
 const FREE_ROWS: usize = 100_000;
 
-/// Whether one more change of a fabric is prepared and judged in a time that nobody notices.
+/// Whether one more change of a fabric is prepared and judged in a negligible time.
 pub fn is_soon_judged(fabric: &Fabric) -> bool {
     fabric.rows() <= FREE_ROWS
 }
@@ -243,7 +243,7 @@ impl<'a> Outset<'a> {
         Outset::laid_out(input)
     }
 
-    /// The same of an input that is checked and proved elsewhere.
+    /// The outset of an input that is checked and proved elsewhere.
     fn laid_out(input: &'a ChangeInput<'a>) -> Result<Outset<'a>, ChangeError> {
         let whole = whole(input)?;
         let surviving = Arc::new(within_reach(&input.surviving, input.sm));
@@ -333,7 +333,7 @@ impl<'a> Groundwork<'a> {
         lid::merge(&self.outset.whole, &self.outset.initial.lfts, &self.function, halves)
     }
 
-    /// The same for both halves.
+    /// The tables in force, with the LIDs of both halves led by the full re-route.
     fn whole_reroute(&self) -> &[Arc<Lft>] {
         self.rerouted.get_or_init(|| self.reroute(&[Half::Lower, Half::Upper]))
     }
@@ -522,7 +522,7 @@ impl PlannedChange {
         self.vet_beside(|| Ok(()), base, refused)
     }
 
-    /// The same while `other` is judged, whose objection comes first.
+    /// Has the plan judged while `other` is judged, whose objection takes precedence.
     fn vet_beside(
         self,
         other: impl FnOnce() -> Result<(), ChangeError> + Send,
@@ -628,7 +628,7 @@ fn blanked(input: &ChangeInput<'_>, whole: &Fabric) -> SubnetTables {
     let has_come = |port: PortId| whole.peer(port).is_some() && input.before.peer(port).is_none();
     let cabled = |fabric: &Fabric, node| fabric.ports_of(node).any(|port| fabric.peer(port).is_some());
     for (node, _) in whole.nodes().filter(|&(node, _)| cabled(whole, node) && !cabled(&input.before, node)) {
-        // Nobody has read these tables (G.2). Empty ones say so: whatever they hold, no routing leads here yet
+        // These tables have not been read (G.2). Empty ones say so: whatever they hold, no routing leads here yet
         // (G.1).
         tables.lfts[node.index()] = Arc::default();
         tables.sl_to_vl[node.index()] = steady.clone();

@@ -50,8 +50,8 @@ pub enum RecoveryWay {
     /// End ports are first kept from sending on the other half: what hosts that have not been moved from it send there
     /// meanwhile is lost.
     Close,
-    /// The same, and before the plan begins: until what was sent on the other half has left, nothing is proved, so no
-    /// host is moved from it.
+    /// End ports are kept from sending on the other half before the plan begins: until what was sent on it has left,
+    /// nothing is proved, so no host is moved from it.
     CloseFirst,
 }
 

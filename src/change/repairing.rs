@@ -46,7 +46,7 @@ fn order_in_force(engine: &dyn Engine, made_by: &str, fabric: &Fabric) -> Option
     switch_order(made_by, fabric, root)
 }
 
-/// The same where there is no full re-route.
+/// The steps of a repair without a full re-route.
 ///
 /// # Errors
 /// As for [`steps`].
@@ -165,7 +165,7 @@ pub(super) fn solved(asked: &RepairInput<'_>, base: Option<&RepairBase>) -> Resu
 }
 
 /// Has LIDs of the spare half lead where their twins of the half in use lead, in the last wave that is written anyway.
-/// Nobody sends there, so it does not matter when.
+/// No source sends there, so the time does not matter.
 fn follow(outset: &Outset<'_>, steps: &mut Vec<TableStep>) {
     let last = steps.last().map_or(&outset.initial.lfts, |step| &step.lfts);
     let lfts = lid::mirrored(&outset.after, last, outset.input.old);

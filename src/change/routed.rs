@@ -103,7 +103,7 @@ impl Routed {
         verify::prove_tables(&self.fabric, &self.tables, &scope)
     }
 
-    /// The service level of a port's packets to a LID; none where nobody owns it, or its path is not for that source:
+    /// The service level of a port's packets to a LID; none if it has no owner, or its path is not for that source:
     /// such are those LIDs that a destination has beyond what it needs.
     pub fn level(&self, source: PortId, lid: Lid) -> Option<Sl> {
         let owner = self.fabric.lid_owner(lid)?;

@@ -38,7 +38,7 @@ pub(super) fn unserved(plan: &Plan, lfts: &[Arc<Lft>]) -> u64 {
     pairs(proved, Survivors { fabric: &draft.surviving, stranded: &draft.stranded, half: plan.old() }, lfts)
 }
 
-/// The same of any tables, by node.
+/// Pairs of a host and a LID that these tables, by node, lead nowhere.
 pub(super) fn pairs(proved: Option<ProvedRouting<'_>>, among: Survivors<'_>, lfts: &[Arc<Lft>]) -> u64 {
     let Survivors { fabric, stranded, half } = among;
     let counts = |port: &PortId| fabric.peer(*port).is_some() && !stranded.contains(port);

@@ -17,10 +17,11 @@ use crate::fabric::difference::union;
 use crate::fabric::{Fabric, NodeId, NodeRole, PortId};
 use crate::plan::{Scheme, SmpRate};
 use crate::routing::stranded;
-use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What dies at once.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -243,12 +244,22 @@ pub fn worst<'a>(looked_at: impl Iterator<Item = &'a AfterLoss>, most: usize) ->
     places.into_iter().take(most).map(|(_, place)| place).collect()
 }
 
-/// Looks at each of these losses on all processors, in their order.
-pub fn each<T: Send>(losses: &[Loss], look: &(dyn Fn(&Loss) -> T + Sync)) -> Vec<T> {
-    losses.par_iter().map(look).collect()
+/// Looks at each of these losses on all processors; they are begun in their order. Once `look` has nothing to say, no
+/// more is begun; what was not looked at is none.
+pub fn each<T: Send>(losses: &[Loss], look: &(dyn Fn(&Loss) -> Option<T> + Sync)) -> Vec<Option<T>> {
+    let next = AtomicUsize::new(0);
+    let place = || next.fetch_add(1, Ordering::Relaxed);
+    let on_one = |_: rayon::BroadcastContext<'_>| -> Vec<(usize, T)> {
+        iter::from_fn(|| Some(place()).and_then(|place| Some((place, look(losses.get(place)?)?)))).collect()
+    };
+    let mut looked_at: Vec<Option<T>> = losses.iter().map(|_| None).collect();
+    for (place, own) in rayon::broadcast(on_one).into_iter().flatten() {
+        looked_at[place] = Some(own);
+    }
+    looked_at
 }
 
-/// Those of these end ports that somebody misses: parts of switches come and go with them.
+/// Those of these end ports whose loss matters: parts of switches are lost and added with them.
 fn of_their_own(fabric: &Fabric, mut ports: Vec<PortId>) -> Vec<PortId> {
     ports.retain(|&port| fabric.role(fabric.port(port).node) != NodeRole::InSwitch);
     ports

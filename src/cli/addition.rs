@@ -1,4 +1,4 @@
-//! What comes to a fabric, as options name it: switches, hosts and cables that no capture has, and cables that move.
+//! Additions to a fabric, as options name them: switches, hosts and cables that no capture has, and cables that move.
 
 use super::element::{find_node, find_port};
 use super::outcome::Failure;
@@ -14,32 +14,32 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, Default, Args)]
 #[group(id = "addition")]
 pub(super) struct AdditionArguments {
-    /// A switch NAME comes that is like LIKE: with as many ports, and cables to the first free port of each switch that
-    /// LIKE is cabled to. Each of these options may be given several times, and with removals: all of it is one change.
+    /// Adds a switch NAME modelled on LIKE: it has as many ports, and a cable to the first free port of each switch
+    /// that LIKE is cabled to. Repeat these options, or combine them with removals, to make one change of all.
     #[arg(long, value_name = "NAME=LIKE:NODE", group = "what")]
     add_switch: Vec<String>,
-    /// A cable comes between two ports. Where one of them has a cable that leaves with the same change, it is plugged
-    /// in once the routing does without that one.
+    /// Adds a cable between two ports. If the same change removes a cable from one of them, the new one is plugged in
+    /// once the routing no longer uses the old one.
     #[arg(long, value_name = "NODE:PORT=NODE:PORT", group = "what")]
     add_link: Vec<String>,
-    /// A host NAME of one port comes, cabled to this port of a switch.
+    /// Adds a single-port host NAME, cabled to this switch port.
     #[arg(long, value_name = "NAME=NODE:PORT", group = "what")]
     add_host: Vec<String>,
-    /// The cable at the first port is pulled at its other end, and plugged in at the second port once the routing does
-    /// without it.
+    /// Unplugs the far end of the cable at the first port, and plugs it in at the second port, once the routing no
+    /// longer uses the cable.
     #[arg(long, value_name = "NODE:PORT=NODE:PORT", group = "what")]
     move_cable: Vec<String>,
 }
 
-/// What stands between the name of a new switch and that of its model.
+/// Separates the name of a new switch from that of its model.
 const LIKE: &str = "=LIKE:";
 
-/// What options name, in a fabric that has everything that comes but for moved cables.
+/// The elements that options name, in a fabric that has every added element except moved cables.
 pub(super) struct Named {
     pub(super) fabric: Fabric,
-    /// What leaves and comes, with the option that names it and its rank there.
+    /// The elements removed and added, each with the option that names it and its rank there.
     pub(super) elements: Vec<(Place, Element)>,
-    /// Cables that are plugged in where others have been.
+    /// Cables that are plugged in where others were.
     pub(super) plugged: Vec<(PortId, PortId)>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Named {
 pub(super) type Place = (&'static str, usize);
 
 impl AdditionArguments {
-    /// Whether nothing is to come.
+    /// Whether nothing is added.
     pub(super) fn is_empty(&self) -> bool {
         let lists = [&self.add_switch, &self.add_link, &self.add_host, &self.move_cable];
         lists.into_iter().all(Vec::is_empty)
@@ -62,7 +62,7 @@ impl AdditionArguments {
         }
     }
 
-    /// Adds what comes, with what leaves: first switches, then cables, then hosts, so that later ones may name earlier
+    /// Applies additions and removals: first switches, then cables, then hosts, so that later ones may name earlier
     /// ones.
     pub(super) fn with(&self, removal: &RemovalArguments, fabric: &Fabric) -> Result<Named, Failure> {
         let mut growing = Growing { fabric: fabric.clone(), elements: Vec::new() };
@@ -124,7 +124,7 @@ impl AdditionArguments {
     }
 }
 
-/// A fabric to which one thing after the other comes.
+/// A fabric to which elements are added one after the other.
 struct Growing {
     fabric: Fabric,
     elements: Vec<(Place, Element)>,
@@ -144,7 +144,7 @@ impl Growing {
     }
 }
 
-/// The ports whose cables leave, by themselves or with a node at the other end.
+/// The ports whose cables are removed, by themselves or with a node at the other end.
 fn freed(fabric: &Fabric, leaving: &[(Place, Element)]) -> BTreeSet<PortId> {
     let ends = |port: PortId| [Some(port), fabric.peer(port)].into_iter().flatten();
     leaving

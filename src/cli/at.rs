@@ -4,7 +4,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use reconfig::scenario::EventTime;
 use std::collections::BTreeMap;
 
-/// The options that name what leaves and comes, by their identifiers.
+/// The options that name removed and added elements, by their identifiers.
 const NAMING: [&str; 8] = [
     "remove_switch",
     "remove_host",
@@ -59,7 +59,7 @@ impl AtArguments {
 impl Args for AtArguments {
     fn augment_args(command: Command) -> Command {
         let at = Arg::new("at").long("at").value_name("US|STATE").action(ArgAction::Append).value_parser(time).help(
-            "Delay the events named by the options that follow: this long after the first event, in microseconds, or until \
+            "Delay the events named by the options that follow until this many microseconds after the first event, or until \
                  the change first enters this state (splitting, installing, draining …). They are not announced",
         );
         command.arg(at)

@@ -1,4 +1,4 @@
-//! `reconfig audit`: the routing of a subnet as it runs, judged; and the update from one routing to the next.
+//! `reconfig audit`: judges the routing of a running subnet, and the update from one routing to the next.
 
 use super::choice::{self, CrossingArguments, engine_names};
 use super::input::{Captured, check_options, only, read_captured, read_dump, read_lfts_of};
@@ -22,24 +22,24 @@ use reconfig::tables::dump::{Lfts, PathSls, SlToVlDump, read_fdbs, read_path_sls
 use reconfig::verify::Scope;
 use std::path::{Path, PathBuf};
 
-/// Data VLs of several subnets where nothing is said.
+/// Default data VLs of several subnets.
 const DATA_VLS: u8 = 8;
 
-/// What to do about a list where no engine is named.
+/// What to do about a list if no engine is named.
 const ROUTE_THEM: &str = ": name an engine to route them (--engine up-down)";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 OpenSM writes opensm-subnet.lst, opensm.fdbs, opensm-lfts.dump and, where SL-to-VL tables matter, opensm-sl2vl.dump with \
-the log flags -D 0x43; dump_fts asks the switches themselves. Without --path-sl every packet has service level 0; without \
---sl2vl a service level takes the lane of its number (modulo --vls).
+the log flags -D 0x43; dump_fts reads the switches themselves. Without --path-sl, every packet has service level 0; without \
+--sl2vl, service level N uses lane N (modulo --vls).
 
-With tables of an update (--after-fdbs or --after-lfts) both routings are judged, and every mixture of their entries that \
-an update in place can go through. Without --after-sl2vl and --after-path-sl, the earlier tables and paths stay in force.
+With the tables of an update (--after-fdbs or --after-lfts), both routings are judged, and so is every mixture of their \
+entries that an in-place update can pass through. Without --after-sl2vl and --after-path-sl, the earlier tables and paths stay in force.
 
-With --engine no tables are read: the fabric, or each subnet of a list, is routed as `reconfig route` does it. Every path \
-from host to host is followed, through each router that may be picked and by each LID, and all subnets with their routers \
-are proved free of deadlock together.
+With --engine, no tables are read: the fabric, or each subnet of a list, is routed as by `reconfig route`. The audit follows \
+every path from host to host, through each eligible router and by each LID, and proves all subnets and routers together \
+free of deadlock.
 
 Examples:
   reconfig audit opensm-subnet.lst --fdbs opensm.fdbs
@@ -53,34 +53,33 @@ pub(super) struct Arguments {
     /// The fabric: a file in any form of docs/READING.md, with LIDs, or a list of several subnets; `-` is standard
     /// input.
     fabric: PathBuf,
-    /// Forwarding tables as OpenSM's opensm.fdbs.
+    /// Forwarding tables in the format of OpenSM's opensm.fdbs.
     #[arg(long, value_name = "FILE", alias = "from-fdbs", conflicts_with = "lfts")]
     fdbs: Option<PathBuf>,
-    /// Forwarding tables as OpenSM's opensm-lfts.dump, or from dump_fts, dump_lfts.sh or ibroute; a folder of such
-    /// files, or the option several times, where each switch has its own.
+    /// Forwarding tables in the format of OpenSM's opensm-lfts.dump, dump_fts, dump_lfts.sh or ibroute. FILE may be a
+    /// folder; repeat the option if each switch has its own file.
     #[arg(long, value_name = "FILE", alias = "from-lfts")]
     lfts: Vec<PathBuf>,
-    /// SL-to-VL tables as OpenSM's opensm-sl2vl.dump, or as ibdmchk takes them with -d.
+    /// SL-to-VL tables in the format of OpenSM's opensm-sl2vl.dump, or of ibdmchk's -d.
     #[arg(long, value_name = "FILE")]
     sl2vl: Option<PathBuf>,
-    /// Service levels of paths: rows of source GUID, DLID and SL as ibdmchk takes them with -c, or a dump of path
-    /// records.
+    /// Service levels of paths: rows of source GUID, DLID and SL, as for ibdmchk's -c, or a dump of path records.
     #[arg(long, value_name = "FILE")]
     path_sl: Option<PathBuf>,
-    /// Data VLs in operation; packets on higher lanes are discarded. The default where an engine routes is 8.
+    /// Data VLs in operation; packets on higher lanes are discarded. With --engine, the default is 8.
     #[arg(long, value_name = "VLS", value_parser = clap::value_parser!(u8).range(1..=15))]
     vls: Option<u8>,
-    /// The LID mask control of end ports, where the fabric's format lacks it (subnet.lst); of several subnets, at least
-    /// that [default: what the engine needs].
+    /// LID mask control of end ports, if the fabric's format lacks it (subnet.lst). For several subnets, the minimum
+    /// [default: what the engine needs].
     #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
-    /// Count switches among senders and receivers.
+    /// Include switches among senders and receivers.
     #[arg(long)]
     switches: bool,
-    /// Write the shortest credit loop as Graphviz; of several subnets, that through routers.
+    /// Write the shortest credit loop to FILE in Graphviz format; for several subnets, the one through routers.
     #[arg(long, value_name = "FILE")]
     dot: Option<PathBuf>,
-    /// The file for the result as a page of HTML that needs nothing beside itself.
+    /// Write the result to FILE as a self-contained HTML page.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
@@ -93,9 +92,9 @@ pub(super) struct Arguments {
 
 /// How subnets are routed.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Options for subnets as an engine routes them")]
+#[command(next_help_heading = "Options for subnets routed by an engine")]
 struct RoutedArguments {
-    /// The engine that routes each subnet, in place of tables that are read; `reconfig route --list` describes each.
+    /// Engine that routes each subnet, instead of tables from files; `reconfig route --list` describes them.
     #[arg(
         long,
         value_name = "ENGINE",
@@ -103,7 +102,7 @@ struct RoutedArguments {
         conflicts_with_all = ["fdbs", "lfts", "sl2vl", "path_sl", "tables_after", "after", "after_sl2vl", "after_path_sl"]
     )]
     engine: Option<String>,
-    /// Seed of random choices, for engines that make some [default: 0]
+    /// Seed for engines that make random choices [default: 0]
     #[arg(long, value_name = "NUMBER", alias = "seed")]
     engine_seed: Option<u64>,
     #[command(flatten)]
@@ -114,19 +113,20 @@ struct RoutedArguments {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Options for an update")]
 struct After {
-    /// The forwarding tables after, as opensm.fdbs.
+    /// Forwarding tables after the update, in the format of opensm.fdbs.
     #[arg(long, value_name = "FILE", conflicts_with = "after_lfts", group = "tables_after")]
     after_fdbs: Option<PathBuf>,
-    /// The forwarding tables after, as opensm-lfts.dump; folders and several files as with --lfts.
+    /// Forwarding tables after the update, in the formats of --lfts; FILE may be a folder, and the option may be
+    /// repeated.
     #[arg(long, value_name = "FILE", group = "tables_after")]
     after_lfts: Vec<PathBuf>,
-    /// The SL-to-VL tables after.
+    /// SL-to-VL tables after the update.
     #[arg(long, value_name = "FILE", requires = "tables_after")]
     after_sl2vl: Option<PathBuf>,
-    /// The service levels of paths after.
+    /// Service levels of paths after the update.
     #[arg(long, value_name = "FILE", requires = "tables_after")]
     after_path_sl: Option<PathBuf>,
-    /// The fabric after, where elements left or came; nodes are matched by GUID.
+    /// The fabric after the update, if elements were removed or added; nodes are matched by GUID.
     #[arg(long, value_name = "FABRIC", requires = "tables_after")]
     after: Option<PathBuf>,
 }
@@ -187,7 +187,7 @@ impl Tables {
 }
 
 impl Arguments {
-    /// Writes a drawing, where a file for it is named; reports where there is nothing to draw.
+    /// Writes a drawing if a file for it is named; reports if there is nothing to draw.
     fn draw(&self, drawing: Option<String>, batch: &mut Batch) -> Result<(), Failure> {
         match (&self.dot, drawing) {
             (None, _) => {}
@@ -209,7 +209,7 @@ impl Arguments {
         }
     }
 
-    /// The tables that run, and the update to those that are to run after them, where they are named.
+    /// Audits the tables in force, and the update to the new tables if these are named.
     fn audit_tables(&self, subnet: Subnet, known: Captured, common: Common) -> Result<Audited, Failure> {
         let before = self.masked(subnet.fabric.clone(), &self.fabric)?;
         let named = |fabric| Subnets::of_one(Subnet { fabric, ..subnet.clone() });

@@ -23,9 +23,9 @@ const DESCRIPTION: &str = "campaign.yaml";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Rows are appended to runs.csv in the folder as runs end. If restarted, the command performs only the runs that \
-have no row yet; when all have one, it shows the summary. Shards write files of their own, so that the tasks of a job \
-array can share a folder; examples/slurm has a script. docs/CAMPAIGNS.md describes the file and the columns.
+Rows are appended to runs.csv in the folder as runs finish. If restarted, the command performs only the runs that \
+have no row yet; once every run has one, it shows the summary. Each shard writes its own file, so that the tasks of a job \
+array can share a folder; examples/slurm has a script. docs/CAMPAIGNS.md describes the file and its columns.
 
 Examples:
   reconfig campaign failures.yaml --into results
@@ -35,18 +35,18 @@ Examples:
 Exit codes: 0 every run of the campaign, or of the shard, has a row; 1 some have none (with --summary); 2 wrong usage or unreadable \
 input; 3 the work could not be carried out.")]
 pub(super) struct Arguments {
-    /// The description: a YAML file.
+    /// YAML file that describes the campaign.
     file: PathBuf,
-    /// The folder of the rows; it is created.
+    /// Folder for the rows; created if it does not exist.
     #[arg(long, value_name = "DIR")]
     into: PathBuf,
-    /// Carry out only every N-th run, from the I-th on.
+    /// Perform only every N-th run, starting with the I-th.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Runs at a time [default: one for each processor].
+    /// Runs to perform in parallel [default: one per processor].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// Carry out nothing: show the summary of the rows in the folder.
+    /// Perform no runs; summarise the rows in the folder.
     #[arg(long, conflicts_with_all = ["shard", "threads"])]
     summary: bool,
     #[command(flatten)]
@@ -108,7 +108,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     heal(&file)?;
     let done: BTreeSet<usize> = rows_in(&arguments.into, &keys)?.into_iter().map(|row| row.run).collect();
     let open: Vec<&RunKey> = keys.iter().filter(|key| shard.has(key) && !done.contains(&key.run)).collect();
-    // The runs of this shard may all be in the files of other ones, and a file without a row tells nothing.
+    // The runs of this shard may all be in files of other shards, and a file without a row is useless.
     if !open.is_empty() || file.exists() {
         carry_out(arguments, &campaign, &fabrics, &open, &file)?;
         sort(&file, &keys)?;
@@ -182,7 +182,7 @@ fn check_description(folder: &Path, text: &str) -> Result<(), Failure> {
     )))
 }
 
-/// Takes away a last line that was not written whole.
+/// Removes a last line that was not written completely.
 fn heal(file: &Path) -> Result<(), Failure> {
     let Ok(text) = fs::read(file) else { return Ok(()) };
     let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);

@@ -17,8 +17,8 @@ Examples:
   reconfig change --remove-switch leaf-1 --planned --allow-cut-off
   reconfig change --abort
 
-With --planned, the element is alive: traffic is routed around it, phase by phase, and when the command ends it can be \
-unplugged. An element that fails needs no command: the manager notices it.
+With --planned, the element is working: traffic is routed around it, phase by phase, and it can be unplugged when the command \
+ends. An element that fails needs no command: the manager detects the failure.
 
 Exit codes: 0 done, 1 the change was refused or called off, 2 wrong usage or no such element, 3 it failed, or no \
 manager answered.")]
@@ -26,31 +26,31 @@ manager answered.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,
-    /// The switch to remove: a description, a GUID, or S-GUID.
+    /// Remove this switch: a description, a GUID, or S-GUID.
     #[arg(long, value_name = "NODE", group = "what", requires = "planned")]
     remove_switch: Option<String>,
-    /// The cable to remove, named by either end.
+    /// Remove this cable, named by either end.
     #[arg(long, value_name = "NODE:PORT", group = "what", requires = "planned")]
     remove_link: Option<String>,
-    /// Use a switch again that was set aside.
+    /// Use this switch again after it was set aside.
     #[arg(long, value_name = "NODE", group = "what")]
     take_back_switch: Option<String>,
-    /// Use a cable again that was set aside.
+    /// Use this cable again after it was set aside.
     #[arg(long, value_name = "NODE:PORT", group = "what")]
     take_back_link: Option<String>,
     /// Call off the change in progress; possible until the swap begins.
     #[arg(long, group = "what")]
     abort: bool,
-    /// Continue from the barrier at which the manager pauses.
+    /// Continue from the barrier at which the manager is paused.
     #[arg(long = "continue", group = "what")]
     go_on: bool,
-    /// The element is alive, and leaves when the change is done.
+    /// The element is working, and will be removed when the change is done.
     #[arg(long)]
     planned: bool,
     /// Plan and prove only; write nothing.
     #[arg(long, requires = "planned")]
     dry_run: bool,
-    /// Allow the removal to cut off end ports; without this option such a removal is refused.
+    /// Allow the removal to cut off end ports; otherwise such a removal is refused.
     #[arg(long, requires = "planned")]
     allow_cut_off: bool,
 }

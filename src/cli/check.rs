@@ -1,7 +1,7 @@
 //! `reconfig check`: judges a plan again, from its file alone or with its certificate.
 
 use super::Common;
-use super::choice::RateArguments;
+use super::choice::{self, RateArguments};
 use super::evidence::EvidenceArguments;
 use super::input::{PlanFile, read_certificate, read_plan};
 use super::outcome::{Answer, Failure};
@@ -15,9 +15,9 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Several judges examine the plan. A lint that shares no code with the planner checks phases, barriers, lanes and \
-targets. For every order in which the writes of a wave may land, the prover proves the plan, and the checker, which \
-shares no code with the prover, checks the certificate of that proof; given a certificate file, the checker runs alone. \
-One more judge, in plain Python, is examples/check_certificate.py.
+targets. The prover proves the plan for every order in which the writes of a wave may land. The checker, which \
+shares no code with the prover, checks the certificate of that proof; given a certificate file, only the checker runs. \
+examples/check_certificate.py is another judge, in plain Python.
 
 Examples:
   reconfig check change.plan
@@ -25,10 +25,11 @@ Examples:
   reconfig check change.plan --json | jq .findings
 
 Exit codes: 0 the plan is sound, 1 it is not, or the certificate is not accepted, 2 wrong usage or not a plan.")]
+#[command(mut_arg("window", |option| choice::by_default(option, "one per device")))]
 pub(super) struct Arguments {
     /// The plan: a file that `reconfig plan` wrote; `-` is standard input.
     plan: PathBuf,
-    /// The certificate of the plan's proof; it is checked instead of proving the plan again.
+    /// The certificate of the plan's proof, which is checked instead of proving the plan again.
     certificate: Option<PathBuf>,
     #[command(flatten)]
     rate: RateArguments,

@@ -24,20 +24,21 @@ use std::sync::Arc;
 
 /// The engines that compute routing functions.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "How it is routed")]
+#[command(next_help_heading = "Routing")]
 pub(super) struct EngineArguments {
-    /// The routing engine, or several: the first that can route the fabric does. `reconfig route --list` describes each
+    /// Routing engine, or several in order of preference: the first that can route the fabric is used. `reconfig route
+    /// --list` describes them
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', value_parser = engine_names())]
     engine: Vec<String>,
-    /// The engine for the routing after the change, if it is to be another one.
+    /// Engine for the routing after the change, if other than --engine.
     #[arg(long, value_name = "ENGINE", value_parser = engine_names())]
     to_engine: Option<String>,
-    /// Seed of engines that choose at random.
+    /// Seed for engines that make random choices.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     engine_seed: u64,
 }
 
-/// An option that several commands have, with this command's own default in its help.
+/// An option shared by several commands, with this command's own default in its help.
 pub(super) fn by_default(option: Arg, default: &str) -> Arg {
     let help = option.get_help().map(ToString::to_string).unwrap_or_default();
     option.help(format!("{help} [default: {default}]"))
@@ -55,7 +56,7 @@ impl EngineArguments {
         Ok(Arc::from(engine))
     }
 
-    /// The name of the engine before the change, for reports; `own` is the command's own, where none is named.
+    /// The name of the engine before the change, for reports; `own` is the command's default.
     pub(super) fn name_or(&self, own: &'static str) -> &'static str {
         match &self.engine[..] {
             [] => own,
@@ -64,7 +65,7 @@ impl EngineArguments {
         }
     }
 
-    /// The engine before the change, and the one after it; `own` are the command's own engines, where none is named.
+    /// The engine before the change, and the one after it; `own` names the command's default engines.
     pub(super) fn engines_or(&self, own: &str) -> Result<Engines, Failure> {
         let own: Vec<String> = own.split(',').map(str::to_string).collect();
         let before = self.listed(if self.engine.is_empty() { &own } else { &self.engine })?;
@@ -82,7 +83,7 @@ pub(super) enum SchemeChoice {
 }
 
 impl SchemeChoice {
-    /// The scheme, where one was named, otherwise the one that always does.
+    /// The named scheme, else the one that always works.
     pub(super) fn scheme(self) -> Scheme {
         match self {
             SchemeChoice::Auto => Scheme::Double,
@@ -129,16 +130,16 @@ const AUTO: &str = "auto";
 /// What devices do by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum DevicesChoice {
-    /// Agents in the devices pass tokens on, and move hosts when notified.
+    /// Agents in devices pass drain tokens on, and move hosts when notified.
     Agents,
-    /// Devices as they are: lanes run empty by age, and hosts ask again.
+    /// Devices as shipped: packets age out of lanes, and hosts query the SA again.
     Standard,
 }
 
 /// How sources are moved to the other half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SourcesChoice {
-    /// By what every device has: clients are asked to query again, then a fence closes.
+    /// By standard means: clients are asked to query the SA again, then a fence closes.
     Fence,
     /// By the vendor attribute ActiveHalf.
     Told,
@@ -147,56 +148,55 @@ pub(super) enum SourcesChoice {
 /// The engines of a subnet manager: fat trees by their own; elsewhere up*/down* by the order that outlives its root.
 pub(super) const MANAGERS_ENGINES: &str = "fat-tree,up-down-robust";
 
-/// How fast SMPs are served.
+/// The rate at which SMPs are served.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct RateArguments {
-    /// Time that a device takes to serve one SMP, in nanoseconds; determines the expected durations.
+    /// Time a device takes to serve one SMP, in nanoseconds; used for the expected durations.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
-    /// SMPs outstanding over all devices; determines the expected durations [default: one for each device; on standard
-    /// devices 16]
+    /// SMPs outstanding over all devices; used for the expected durations
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     window: Option<u32>,
 }
 
 impl RateArguments {
-    /// The rate where no profile of devices is chosen.
+    /// The rate if no profile of devices is chosen.
     pub(super) fn rate(self) -> SmpRate {
         SmpRate { smp_ns: self.smp_time, window: self.window.map(|window| window as usize) }
     }
 
-    /// What a profile settles, at this rate.
+    /// The settings of a profile, at this rate.
     pub(super) fn over(self, settings: DeviceSettings) -> DeviceSettings {
         let SmpRate { smp_ns, window } = self.rate();
         DeviceSettings { smp_time_ns: smp_ns, window: window.or(settings.window), ..settings }
     }
 }
 
-/// The profile of devices, and what is given beside it.
+/// The profile of devices, and the options that override it.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Devices")]
 pub(super) struct DeviceArguments {
-    /// What devices do by themselves; determines the defaults of the options that say so
+    /// What devices are capable of; other defaults depend on it
     #[arg(long, value_enum, value_name = "PROFILE")]
     devices: Option<DevicesChoice>,
-    /// The observer that proves the old lanes empty: token, poll, conservation or lifetime [default: token; on standard
-    /// devices lifetime, which needs only age limits in the switches]
+    /// Observer that proves the old lanes empty: token, poll, conservation, or lifetime, which needs only age limits in
+    /// switches
     #[arg(long, value_name = "OBSERVER")]
     drain: Option<Observer>,
-    /// Port states while tables are installed and sources are notified: hold (the paper's), hold-each (switch by
+    /// Port state while tables are installed and sources are notified: hold (the paper's), hold-each (switch by
     /// switch), discard (the specification's) or off [default: off]
     #[arg(long, value_name = "ARMING")]
     arming: Option<Arming>,
-    /// How sources are moved to the other half [default: told; on standard devices fence]
+    /// How sources are moved to the other half
     #[arg(long, value_enum, value_name = "HOW")]
     sources: Option<SourcesChoice>,
-    /// Seconds that clients have to query the SA again before the fence closes [default: 2]
+    /// Seconds clients are given to query the SA again before the fence closes [default: 2]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     settle: Option<f64>,
 }
 
 impl DeviceArguments {
-    /// The profile chosen, or else the command's own.
+    /// The chosen profile, else the command's default.
     pub(super) fn devices_or(&self, own: DeviceProfile) -> DeviceProfile {
         match self.devices {
             None => own,
@@ -205,7 +205,7 @@ impl DeviceArguments {
         }
     }
 
-    /// What a profile settles, and what was given beside it.
+    /// The settings of a profile, with the options that override them.
     pub(super) fn settings(&self, devices: DeviceProfile) -> DeviceSettings {
         DeviceSettings {
             observer: self.observer(devices),
@@ -291,8 +291,8 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
 /// When the halves have lanes of their own.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct PartitionArguments {
-    /// Keep the two halves on lanes of their own between changes too, so that no change moves a service level to
-    /// another lane and packets of one SLID, DLID and SL stay in order; each half then has half of the lanes.
+    /// Give each half its own lanes between changes too. No change then moves a service level to another lane, and
+    /// packets of one SLID, DLID and SL stay in order; each half has only half of the lanes.
     #[arg(long)]
     standing_partition: bool,
 }
@@ -306,9 +306,8 @@ impl PartitionArguments {
 /// A service level that no change moves.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct ReservedArguments {
-    /// Keep this service level out of both halves, alone on the last data VL: multicast and management to and from
-    /// switches are on it, no change moves it, and no barrier waits for it. The first level of a half cannot be
-    /// reserved.
+    /// Keep this service level out of both halves, alone on the last data VL, for multicast and for management to and
+    /// from switches. No change moves it, and no barrier waits for it. The first level of a half cannot be reserved.
     #[arg(long, value_name = "SL", value_parser = clap::value_parser!(u8).range(0..=15))]
     reserved_sl: Option<u8>,
 }
@@ -323,20 +322,20 @@ impl ReservedArguments {
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct CrossingArguments {
     /// What routers do with service levels: raise (by one layer at each crossing, which prevents cycles through
-    /// routers), turn (only where ways turn, which does so too) or keep [default: raise]
+    /// routers), turn (raise only where routes turn, which prevents them too) or keep [default: raise]
     #[arg(long, value_name = "RULE")]
     router_sl: Option<LevelsRule>,
-    /// The hop limit that sources set [default: 64]
+    /// Hop limit that sources set [default: 64]
     #[arg(long, value_name = "COUNT")]
     hop_limit: Option<u8>,
-    /// The direction in which router ports enforce partitions: both, in, out or off [default: both if the list names
+    /// Direction in which router ports enforce partitions: both, in, out or off [default: both if the list names
     /// partitions, else off]
     #[arg(long, value_name = "WAY")]
     pub(super) part_enforce: Option<PartEnforce>,
 }
 
 impl CrossingArguments {
-    /// Which of them were given, by name: one fabric has no use for them.
+    /// Which of these options were given, by name: they are meaningless for one fabric.
     pub(super) fn given(self) -> [(bool, &'static str); 3] {
         [
             (self.router_sl.is_some(), "--router-sl"),
@@ -354,10 +353,10 @@ impl CrossingArguments {
     }
 }
 
-/// What switches do with packets that are to leave by the port they came in by.
+/// What switches do with packets routed back to their ingress port.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct TurnBackArguments {
-    /// Switches send a packet back that is to leave by the port it came in by. Without this option they discard it, as
+    /// Switches send a packet back through its ingress port if its route says so. By default they discard it, as
     /// InfiniBand requires (PortRcvSwitchRelayErrors), and plans may rely on that.
     #[arg(long)]
     turn_back: bool,
@@ -373,21 +372,22 @@ impl TurnBackArguments {
     }
 }
 
-/// Where help lists these options; what follows them there is not of them.
-const FROM: &str = "Tables that run already, in place of an engine";
-const TO: &str = "Tables that are to run, in place of an engine";
+/// The heading of these options in help; later options do not belong to it.
+const FROM: &str = "Tables in force, instead of an engine";
+const TO: &str = "New tables, instead of an engine";
 
 /// Tables that a running subnet already has.
 #[derive(Clone, Debug, Args)]
 pub(super) struct FromArguments {
-    /// Take the routing from forwarding tables in the format of OpenSM's opensm.fdbs; the fabric must have LIDs.
+    /// Read the routing in force from forwarding tables in the format of OpenSM's opensm.fdbs; the fabric must have
+    /// LIDs.
     #[arg(long, value_name = "FILE", conflicts_with = "from_lfts", help_heading = FROM)]
     from_fdbs: Option<PathBuf>,
-    /// Take it from forwarding tables in the format of OpenSM's opensm-lfts.dump, or of dump_fts, dump_lfts.sh or
-    /// ibroute; a folder of such files, or the option several times, where each switch has its own.
+    /// Read it from forwarding tables in the format of OpenSM's opensm-lfts.dump, dump_fts, dump_lfts.sh or ibroute.
+    /// FILE may be a folder; repeat the option if each switch has its own file.
     #[arg(long, value_name = "FILE", help_heading = FROM)]
     from_lfts: Vec<PathBuf>,
-    /// Service levels of the paths, in the formats that `reconfig audit` reads.
+    /// Service levels of paths, in the formats that `reconfig audit` reads.
     #[arg(long, value_name = "FILE", help_heading = FROM)]
     from_path_sl: Option<PathBuf>,
 }
@@ -434,14 +434,14 @@ impl FromArguments {
     }
 }
 
-/// Forwarding tables that are to run after a change.
+/// Forwarding tables to install by a change.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ToArguments {
-    /// Lead to these forwarding tables, in the format of OpenSM's opensm.fdbs, for the LIDs of the fabric before.
-    /// Choose --scheme double, in-place or static: the others keep ways that still lead somewhere.
+    /// Change to these forwarding tables, in the format of OpenSM's opensm.fdbs, for the LIDs of the fabric before.
+    /// Requires --scheme double, in-place or static: the others keep every route that still works.
     #[arg(long, value_name = "FILE", group = "what", conflicts_with_all = ["to_lfts", "to_engine"], help_heading = TO)]
     to_fdbs: Option<PathBuf>,
-    /// The same in the formats of --from-lfts.
+    /// Change to these forwarding tables, in the formats of --from-lfts.
     #[arg(long, value_name = "FILE", group = "what", conflicts_with = "to_engine", help_heading = TO)]
     to_lfts: Vec<PathBuf>,
 }
@@ -491,12 +491,12 @@ fn read_tables(fdbs: Option<&PathBuf>, lfts: &[PathBuf], fabric: &Fabric) -> Res
     }
 }
 
-/// Form of the SL-to-VL tables that switches accept.
+/// Form of SL-to-VL tables that switches accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SlToVlChoice {
-    /// One table for each input and output.
+    /// One table for each pair of input and output ports.
     Plain,
-    /// One SMP for all tables.
+    /// One SMP sets all tables.
     Optimised,
 }
 

@@ -57,7 +57,7 @@ fn both(file: &Path) -> Error {
     Error::new(ErrorKind::InvalidInput, why)
 }
 
-/// Of a file that exists; none of what cannot be replaced.
+/// The identity of a file that exists; `None` for what cannot be replaced.
 fn id(file: &Path) -> Option<FileId> {
     fs::metadata(file).ok().filter(fs::Metadata::is_file).map(|found| (found.dev(), found.ino()))
 }

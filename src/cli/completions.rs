@@ -12,7 +12,7 @@ Examples:
   reconfig completions bash > ~/.local/share/bash-completion/completions/reconfig
   reconfig completions fish > ~/.config/fish/completions/reconfig.fish")]
 pub(super) struct Arguments {
-    /// The shell.
+    /// Shell to complete for.
     shell: Shell,
 }
 

@@ -1,5 +1,5 @@
-//! Finds nodes and ports by the names that people use: a description, a GUID, `ibnetdiscover`'s name (`S-…`, `H-…`,
-//! `R-…`), a name that a report gives, or a pattern with `*` that one description matches.
+//! Finds nodes and ports by the names people use: a description, a GUID, `ibnetdiscover`'s name (`S-…`, `H-…`, `R-…`),
+//! a name that a report gives, or a pattern with `*` that one description matches.
 
 use super::outcome::Failure;
 use anyhow::anyhow;
@@ -11,7 +11,7 @@ pub(super) fn find_node(fabric: &Fabric, text: &str) -> Result<NodeId, Failure> 
     find_fit(fabric, text, &|_| true)
 }
 
-/// The same; a name that no node has is answered by names of nodes that would do.
+/// The node that `text` names, among those that fit; if there is none, the error suggests nodes that fit.
 fn find_fit(fabric: &Fabric, text: &str, fits: &dyn Fn(NodeId) -> bool) -> Result<NodeId, Failure> {
     let wanted = text.trim();
     let described: Vec<NodeId> =

@@ -18,10 +18,10 @@ Prints a line for each event until it is interrupted, the manager ends, or the o
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,
-    /// Print this many of the latest events first, or as many of them as the manager keeps: the last 60.
+    /// First print the last N events before now, of the last 60 that the manager keeps.
     #[arg(long, value_name = "N", default_value_t = 0)]
     last: u32,
-    /// End after this many events.
+    /// Exit after this many events.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 }
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     failed.map_or(Ok(Answer::Yes), Err)
 }
 
-/// Prints an event; returns false when nobody reads the output any more.
+/// Prints an event; returns false once the reader has closed the output.
 fn print(event: &ControlEvent, common: Common) -> Result<bool, Failure> {
     let line = if common.json {
         serde_json::to_string(event).context("cannot write an event as JSON").map_err(Failure::undone)?

@@ -12,12 +12,11 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Evidence")]
 pub(super) struct EvidenceArguments {
-    /// If the plan is refused, write the cycle, loop or hole to this file as a Graphviz digraph; of an
-    /// accepted plan `plan` draws the channels that it drains, or those of the routing that it ends with, and what
-    /// waits for what.
+    /// If the plan is refused, write the cycle, loop or hole to FILE as a Graphviz digraph. For an accepted plan,
+    /// `plan` draws the dependencies among the channels that it drains, or among those of the new routing.
     #[arg(long, value_name = "FILE")]
     dot: Option<PathBuf>,
-    /// If it is refused for a cycle, show the route of a packet into each dependency (--json always does).
+    /// If the plan is refused for a cycle, show the route of a packet into each dependency (always with --json).
     #[arg(long)]
     witnesses: bool,
 }
@@ -28,7 +27,7 @@ impl EvidenceArguments {
         self.dot.as_ref()
     }
 
-    /// Shows the routes of packets, if requested.
+    /// Shows the routes of packets if requested.
     pub(super) fn show(&self, refused: Option<&Refused>, screen: Screen) -> Result<(), Failure> {
         match refused.filter(|_| self.witnesses && !screen.is_json()) {
             Some(refused) => screen.print(&format!("\n{}", report::witnesses(refused))),
@@ -64,7 +63,7 @@ pub(super) fn draw(file: Option<&Path>, refusal: Option<&Refusal>, batch: &mut B
     stage(file, refusal.map(Refusal::to_dot), batch)
 }
 
-/// The same for a refusal of several subnets.
+/// Stages a drawing of the refusal of several subnets.
 pub(super) fn draw_across(
     file: Option<&Path>,
     refusal: Option<&AcrossRefusal>,

@@ -24,7 +24,7 @@ use std::str::FromStr;
 pub(super) enum FabricCommand {
     /// Describe a fabric in numbers.
     Show(Show),
-    /// List what changed between two captures of a fabric; exit code 1 if anything did.
+    /// List the changes between two captures of a fabric; exit code 1 if there are any.
     Diff(Diff),
     /// Write a fabric in another format.
     Convert(Convert),
@@ -97,7 +97,7 @@ impl FromStr for AskedTopology {
 pub(super) struct Generate {
     /// The topology: FAMILY:PARAMETERS, listed below.
     topology: AskedTopology,
-    /// Seed of the random families.
+    /// Seed for the random families.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Ports of every switch [default: as many as the busiest one needs, and at least 8; `irregular` gives its own].
@@ -109,15 +109,15 @@ pub(super) struct Generate {
     /// Speed of every link: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR.
     #[arg(long, default_value_t = LinkSpeed::Hdr)]
     speed: LinkSpeed,
-    /// Generate this many such subnets, each with its own GUIDs (random families: from successive seeds), joined by
-    /// routers.
+    /// Generate this many such subnets, each with its own GUIDs, joined by routers (random families use successive
+    /// seeds).
     #[arg(long, value_name = "COUNT")]
     subnets: Option<u16>,
-    /// The pairs of subnets that routers join: line, ring, star (subnet 0 with every other), full (every pair), hub
-    /// (each router in every subnet).
+    /// Pairs of subnets that routers join: line, ring, star (subnet 0 with every other), full (every pair), hub (each
+    /// router in every subnet).
     #[arg(long, value_name = "SHAPE", default_value_t = JoinShape::Line, requires = "subnets")]
     join: JoinShape,
-    /// Routers between each two subnets that are joined; for a hub, all routers.
+    /// Routers between each pair of joined subnets; for a hub, all routers.
     #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "subnets")]
     routers: u16,
     #[command(flatten)]
@@ -127,10 +127,10 @@ pub(super) struct Generate {
 /// The destination and format of a fabric to write.
 #[derive(Debug, Args)]
 struct Target {
-    /// The file to write, whole or not at all [default: standard output].
+    /// File to write, completely or not at all [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The format [default: by the file's extension, else ibnetdiscover].
+    /// Output format [default: from the file's extension, else ibnetdiscover].
     #[arg(long, value_name = "FORMAT")]
     to: Option<Written>,
 }

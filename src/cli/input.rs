@@ -36,7 +36,7 @@ pub(super) fn read_fabric(file: &Path, common: Common) -> Result<Fabric, Failure
     read_fabric_or(file, common, ", but one fabric is needed here: name a file that it lists")
 }
 
-/// The same; `fix` states what to do if the file lists several subnets.
+/// Reads the one fabric in `file`; `fix` states what to do if the file lists several subnets.
 pub(super) fn read_fabric_or(file: &Path, common: Common, fix: &str) -> Result<Fabric, Failure> {
     only(read_subnets(file, common)?, file, fix).map(|subnet| subnet.fabric)
 }
@@ -46,7 +46,7 @@ pub(super) fn read_subnets(file: &Path, common: Common) -> Result<Subnets, Failu
     read_any(file, common, |reading| reading.complete().map_err(unreadable))
 }
 
-/// What is known of a file beside its fabric; of a list nothing.
+/// What is known about a file besides its fabric; nothing for a list.
 #[derive(Default)]
 pub(super) struct Captured {
     /// Whether it holds the whole fabric.
@@ -99,8 +99,8 @@ fn match_names(before: Capture<'_>, after: Fabric, known: &Captured) -> Result<F
     guids_by_name(before.fabric, &after).map_err(Failure::input)
 }
 
-/// The same, to be looked at: an incomplete fabric is shown with a warning. Of a list, which must be complete, nothing
-/// is said about that.
+/// The subnets in `file`, for display: an incomplete fabric is shown with a warning. A list must be complete, so it
+/// needs none.
 pub(super) fn read_to_look_at(file: &Path, common: Common) -> Result<(Subnets, Captured), Failure> {
     let mut captured = Captured::default();
     let subnets = read_any(file, common, |reading| {
@@ -114,7 +114,7 @@ pub(super) fn read_to_look_at(file: &Path, common: Common) -> Result<(Subnets, C
     Ok((subnets, captured))
 }
 
-/// Two captures of one fabric, to be looked at.
+/// Two captures of one fabric, for display.
 pub(super) fn look_at_both(before: &Path, after: &Path, common: Common) -> Result<(Fabric, Fabric), Failure> {
     let look = |file: &Path| {
         let (subnets, captured) = read_to_look_at(file, common)?;

@@ -16,25 +16,25 @@ use std::time::{Duration, UNIX_EPOCH};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum JournalCommand {
-    /// List the records of a journal, and say where an unfinished change stands.
+    /// List the records of a journal, and show where an unfinished change stands.
     #[command(after_help = "\
 Examples:
   reconfig journal show
   reconfig journal show /var/lib/reconfig/sm-0x0010000000000001.journal
   reconfig journal show --plan plan.json && reconfig check plan.json
 
-Exit codes: 0 no change is unfinished; 1 a change is unfinished; 2 wrong usage, or it is no journal.")]
+Exit codes: 0 no change is unfinished; 1 a change is unfinished; 2 wrong usage, or not a journal.")]
     Show {
-        /// The journal, or the folder of one [default: the folder of `reconfig sm`].
+        /// The journal, or its folder [default: the folder used by `reconfig sm`].
         #[arg(value_name = "JOURNAL")]
         journal: Option<PathBuf>,
-        /// The file for the plan of the last change.
+        /// Write the plan of the last change to FILE.
         #[arg(long, value_name = "FILE")]
         plan: Option<PathBuf>,
     },
 }
 
-/// The folder of a manager's journal where none is named.
+/// The default folder of a manager's journal.
 ///
 /// # Errors
 /// The user has no home.
@@ -56,7 +56,7 @@ pub(super) fn file_name(guid: Guid) -> String {
     format!("sm-{guid}.journal")
 }
 
-/// What is shown.
+/// The report of `journal show`.
 #[derive(serde::Serialize, schemars::JsonSchema)]
 pub(super) struct JournalReport<'a> {
     schema: &'static str,
@@ -170,7 +170,7 @@ fn time(at_ns: u64) -> String {
     }
 }
 
-/// Names for people of what is or was set aside, by those in the journal, as far as the plans of its changes know them.
+/// Readable names of elements that are or were set aside, by their names in the journal, as far as its plans know them.
 fn aside_names(entries: &[JournalEntry]) -> BTreeMap<&str, String> {
     let recorded = entries.iter().flat_map(|entry| match &entry.record {
         JournalRecord::Aside { elements } => &elements[..],
@@ -218,7 +218,7 @@ fn in_words<'a>(record: &'a JournalRecord, names: &BTreeMap<&str, String>) -> (&
             let root = begun.root.map_or(String::new(), |root| format!(", root {root}"));
             let ChangeBegun { scheme, waves, writes, engine, .. } = &**begun;
             let (writes, waves) = (counted(*writes as u64, "write"), counted(*waves as u64, "wave"));
-            // A plan that cannot be read says nothing of what it is for.
+            // A plan that cannot be read does not reveal its purpose.
             let plan = begun.plan().ok();
             let moved = plan.and_then(|plan| difference::moved(&plan.draft().routed, &plan.draft().after));
             let moved = moved.map_or_else(String::new, |moved| format!("{moved}; "));

@@ -1,5 +1,5 @@
-//! Keys of the subnet, from where other users of the machine do not see them: a file that its owner alone may read, or
-//! the environment. The command line is the third place, and `ps` shows it to all.
+//! Keys of the subnet, from sources that other users of the machine cannot see: a file that only its owner may read, or
+//! the environment. The third source is the command line, which `ps` shows to everyone.
 
 use super::outcome::Failure;
 use anyhow::{Context as _, anyhow};
@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 /// The M_Key of the subnet's devices.
 #[derive(Debug, clap::Args)]
 pub(super) struct MKeyArguments {
-    /// The M_Key of the subnet's devices, in hexadecimal; 0: none. Other users see it in the list of processes: prefer
+    /// The M_Key of the subnet's devices, in hexadecimal; 0: none. Visible to other users in the process list: prefer
     /// --m-key-file, or the variable RECONFIG_M_KEY [default: 0].
     #[arg(long, value_name = "KEY", value_parser = hexadecimal)]
     m_key: Option<u64>,
-    /// The file whose first line is the M_Key, in hexadecimal; lines that begin with # are comments. Nobody but its
-    /// owner may have rights to it.
+    /// File whose first line is the M_Key, in hexadecimal; lines that begin with # are comments. Only its owner may
+    /// have access.
     #[arg(long, value_name = "FILE", conflicts_with = "m_key")]
     m_key_file: Option<PathBuf>,
 }
@@ -30,11 +30,11 @@ impl MKeyArguments {
 /// The key by which managers of a subnet trust each other.
 #[derive(Debug, clap::Args)]
 pub(super) struct SmKeyArguments {
-    /// The SM_Key by which managers of this subnet trust each other, in hexadecimal; 0 trusts all. OpenSM's is 1. Other
-    /// users see it in the list of processes: prefer --sm-key-file, or the variable RECONFIG_SM_KEY [default: 1].
+    /// The SM_Key by which managers of this subnet trust each other, in hexadecimal; 0 trusts all. OpenSM's is 1.
+    /// Visible to other users in the process list: prefer --sm-key-file, or the variable RECONFIG_SM_KEY [default: 1].
     #[arg(long, value_name = "KEY", value_parser = hexadecimal)]
     sm_key: Option<u64>,
-    /// The file whose first line is the SM_Key, as for --m-key-file.
+    /// File whose first line is the SM_Key, as for --m-key-file.
     #[arg(long, value_name = "FILE", conflicts_with = "sm_key")]
     sm_key_file: Option<PathBuf>,
 }
@@ -58,7 +58,7 @@ fn chosen(name: &str, given: Option<u64>, file: Option<&Path>) -> Result<Option<
         (None, Some(file)) => of_file(file).map(Some).map_err(Failure::Input),
         (None, None) => match std::env::var(&variable) {
             Err(std::env::VarError::NotPresent) => Ok(None),
-            // What it holds is a secret, and is not printed.
+            // Its value is a secret, and is not printed.
             Err(_) => Err(Failure::Input(anyhow!("{variable} is not text: expected up to 16 hexadecimal digits"))),
             Ok(text) => hexadecimal(text.trim())
                 .map(Some)
@@ -67,7 +67,7 @@ fn chosen(name: &str, given: Option<u64>, file: Option<&Path>) -> Result<Option<
     }
 }
 
-/// Bytes that a file of one key and some comments stays below.
+/// Limit in bytes on a file of one key and some comments.
 const MOST_BYTES: u64 = 64 << 10;
 
 /// Reads a key from a file.
@@ -88,7 +88,7 @@ fn of_file(path: &Path) -> anyhow::Result<u64> {
     if let Some((_, second)) = lines.next() {
         return Err(anyhow!("line {second}: a file holds one key").context(reading()));
     }
-    // Not what the line holds: an error may be read by others than the file.
+    // The message omits the line's content: people who cannot read the file may read the error.
     hexadecimal(line).map_err(|expected| anyhow!("line {number}: {expected}").context(reading()))
 }
 

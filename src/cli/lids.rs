@@ -18,8 +18,8 @@ use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Engines that route by source need several LIDs for a destination, since paths that diverge cannot share one. A heuristic \
-minimises their number; each half of a port's LIDs holds as many, rounded up to a power of two. docs/LIDS.md has more.
+Engines that route by source need several LIDs per destination, because diverging paths cannot share one. A heuristic \
+minimises their number; each half of a port's LIDs holds that many, rounded up to a power of two. See docs/LIDS.md.
 
 Examples:
   reconfig lids fabric.ibnetdiscover --engine up-down-random
@@ -33,10 +33,10 @@ pub(super) struct Arguments {
     fabric: PathBuf,
     #[command(flatten)]
     choice: EngineChoice,
-    /// Try every heuristic and compare them.
+    /// Try every heuristic and compare the results.
     #[arg(long)]
     compare: bool,
-    /// Show a row for each end port (--json always does).
+    /// Show a row for each end port (always with --json).
     #[arg(long)]
     ports: bool,
     /// Write LIDs for two halves, each port with its own LMC, in the format of OpenSM's guid2lid.

@@ -6,15 +6,15 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 use std::path::PathBuf;
 
-/// Writes the manual, a page for each command.
+/// Writes manual pages, one for each command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   reconfig man | man -l -
   reconfig man /usr/local/share/man/man1")]
 pub(super) struct Arguments {
-    /// The folder for the pages, `reconfig.1`, `reconfig-simulate.1` and so on; without it the page of `reconfig`
-    /// itself is printed.
+    /// Folder for the pages `reconfig.1`, `reconfig-simulate.1` and so on; by default the page of `reconfig` itself is
+    /// printed.
     folder: Option<PathBuf>,
 }
 

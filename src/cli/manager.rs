@@ -9,23 +9,23 @@ use std::time::Duration;
 /// How to reach the manager.
 #[derive(Debug, clap::Args)]
 pub(super) struct Socket {
-    /// The manager's control socket, as given by its own --socket.
+    /// Control socket of the manager, as set by its --socket.
     #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
     socket: PathBuf,
 }
 
-/// How long an answer may take. A manager that plans or sweeps answers within a second: its thread is never taken for
-/// long.
+/// How long an answer may take. A manager that is planning or sweeping answers within a second: its thread is never
+/// blocked for long.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Socket {
-    /// Connects, for requests that are answered at once.
+    /// Connects for requests that are answered at once.
     pub(super) fn connect(&self) -> Result<ControlClient, Failure> {
         ControlClient::connect(&self.socket, Some(PATIENCE)).map_err(Failure::undone)
     }
 
-    /// Connects, for requests that are answered when what they ask for has happened. Whether the manager answers at all
-    /// is found out first.
+    /// Connects for requests that are answered only when the requested action has finished. First checks that the
+    /// manager answers at all.
     pub(super) fn connect_for_long(&self) -> Result<ControlClient, Failure> {
         let mut client = self.connect()?;
         ask(&mut client, &ControlOrder::Status, |_| {})?;
@@ -47,7 +47,7 @@ pub(super) fn ask(
     }
 }
 
-/// The failure for a reply that does not belong to the request.
+/// The failure for a reply that does not match the request.
 pub(super) fn unexpected(reply: &Reply) -> Failure {
     Failure::undone(anyhow!("the manager's answer does not fit the request: {reply:?}"))
 }

@@ -69,9 +69,9 @@ Examples:
   reconfig man | man -l -
 
 Exit codes: 0 yes or done, 1 the answer is no, 2 wrong usage or unreadable input, 3 the work could not be carried out.
-A file named `-` is standard input, or standard output if it is written. An option that would replace an input is refused.
+The file name `-` means standard input, or standard output if it is written. An option that would overwrite an input is refused.
 RECONFIG_LOG filters the log (for example `reconfig::sim=debug`).
-RECONFIG_MAX_INPUT is the size in MiB up to which a file is read [default: 1024].";
+RECONFIG_MAX_INPUT is the size limit for input files, in MiB [default: 1024].";
 
 /// Changes the routing of a running InfiniBand subnet without stopping traffic.
 #[derive(Debug, Parser)]
@@ -87,39 +87,39 @@ struct Arguments {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 struct Global {
-    /// Print the result as JSON, for programs.
+    /// Print the result as JSON.
     #[arg(long, global = true)]
     json: bool,
     /// When to use colours.
     #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
     color: ColorChoice,
-    /// Log more to standard error: -v events, -vv details, -vvv everything.
+    /// Log more on standard error: -v events, -vv details, -vvv everything.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
 }
 
-/// Options of every command that reads the file of a fabric.
+/// Options of every command that reads a fabric file.
 #[derive(Clone, Copy, Default, Debug, Args)]
 #[command(next_help_heading = "Reading fabrics")]
 struct FabricReading {
-    /// Refuse a fabric's file that must be repaired to be read (a LID of 65535, a prompt, a link reported by one end
+    /// Refuse a fabric file that must be repaired to be read (a LID of 65535, a prompt, a link reported by one end
     /// only).
     #[arg(long, conflicts_with = "partial")]
     strict: bool,
-    /// Accept an incomplete file of a fabric: skip unreadable parts, and describe a node that has no section of its own
-    /// by what its neighbours report.
+    /// Accept an incomplete fabric file: skip unreadable parts, and describe a node that has no section by what its
+    /// neighbours report.
     #[arg(long)]
     partial: bool,
-    /// Names of nodes, instead of the descriptions in a fabric's file: a node-name-map (0xGUID "NAME" a line), or the
+    /// Node names to use instead of the descriptions in a fabric file: a node-name-map (0xGUID "NAME" per line), or the
     /// output of ibswitches or ibhosts.
     #[arg(long, value_name = "FILE", value_parser = kept_path)]
     names: Option<&'static Path>,
-    /// The folder of the system files (IBNL) that a topology of ibdm needs, instead of its own folder.
+    /// Folder of the system files (IBNL) that an ibdm topology needs [default: the topology's folder].
     #[arg(long, value_name = "FOLDER", value_parser = kept_path)]
     systems: Option<&'static Path>,
 }
 
-/// What was asked of every command, and of those that read fabrics.
+/// The options of every command, and those of commands that read fabrics.
 #[derive(Clone, Copy, Debug)]
 struct Common {
     json: bool,
@@ -132,7 +132,7 @@ impl Global {
         self.with(FabricReading::default())
     }
 
-    /// For a command that reads fabrics so.
+    /// For a command that reads fabrics with these options.
     fn with(self, reading: FabricReading) -> Common {
         Common { json: self.json, reading }
     }
@@ -144,7 +144,7 @@ fn kept_path(text: &str) -> Result<&'static Path, std::convert::Infallible> {
 }
 
 impl Common {
-    /// How much damage a fabric's file may have.
+    /// How much damage a fabric file may have.
     fn tolerance(self) -> Tolerance {
         match (self.reading.strict, self.reading.partial) {
             (true, _) => Tolerance::Strict,
@@ -156,16 +156,16 @@ impl Common {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Replay a change of a fabric under traffic, and report what became of every packet.
+    /// Simulate a change of a fabric under traffic, and report the fate of every packet.
     Simulate(Box<simulate::Arguments>),
     /// Plan the change between two captures of a fabric, and prove that no moment of it can deadlock.
     Plan(Box<plan::Arguments>),
-    /// For each switch and cable, report what its loss would do: who is cut off, and which proved change restores the
+    /// For each switch and cable, report the effect of its loss: who is cut off, and which proved change restores the
     /// rest.
     WhatIf(Box<what_if::Arguments>),
     /// Run many simulations from one description, and summarise them with confidence intervals.
     Campaign(campaign::Arguments),
-    /// Judge a plan again, from its file alone.
+    /// Verify a plan again, from its file alone.
     Check(check::Arguments),
     /// Judge the routing of a running subnet: is it free of deadlock, loops and black holes?
     Audit(Box<audit::Arguments>),
@@ -175,33 +175,33 @@ enum Command {
     Lids(Box<lids::Arguments>),
     /// Manage a real subnet: bring it up, and change its routing without stopping traffic.
     Sm(Box<sm::Arguments>),
-    /// Serve a simulated fabric, traffic included, to OpenSM and every tool that runs on ibsim.
+    /// Serve a simulated fabric, with traffic, to OpenSM and every tool that runs on ibsim.
     Serve(Box<serve::Arguments>),
     /// Describe, compare, convert and generate topologies.
     #[command(subcommand)]
     Fabric(fabric::FabricCommand),
-    /// Reproduce the papers' tables, and compare the figures.
+    /// Reproduce the tables of papers, and compare the figures.
     Reproduce(reproduce::Arguments),
-    /// Show the state of the manager that runs here.
+    /// Show the state of the local manager.
     Status(status::Arguments),
-    /// Watch the manager that runs here on one screen: its state, the change under way, the last events.
+    /// Watch the local manager on one screen: its state, the change in progress, recent events.
     Watch(watch::Arguments),
-    /// Make the manager that runs here empty a switch or a cable before it is removed.
+    /// Make the local manager drain a switch or a cable before it is removed.
     Change(change::Arguments),
-    /// Follow the events of the manager that runs here.
+    /// Follow the events of the local manager.
     Events(events::Arguments),
-    /// Read what a manager recorded before it acted.
+    /// Read a manager's journal of its changes.
     #[command(subcommand)]
     Journal(journal::JournalCommand),
-    /// Find hosts that a manager left unable to send when it died during a change, and reopen them.
+    /// Find hosts that a manager left unable to send when it died during a change, and let them send again.
     Rescue(rescue::Arguments),
-    /// Find the path to a host by its address, in this subnet or behind a router.
+    /// Find the path to a host by its address, in this subnet or beyond a router.
     Resolve(resolve::Arguments),
     /// Print a completion script for a shell.
     Completions(completions::Arguments),
     /// Print the JSON Schema of what a command prints with --json.
     Schema(schema::Arguments),
-    /// Write the manual, a page for each command.
+    /// Write manual pages, one for each command.
     Man(man::Arguments),
 }
 

@@ -58,7 +58,7 @@ impl Failure {
         }
     }
 
-    /// The same failure, attributed to one of several subnets.
+    /// This failure, attributed to one of several subnets.
     pub(super) fn within(self, subnet: &str) -> Failure {
         let within = |error: anyhow::Error| error.context(format!("subnet {subnet}"));
         match self {

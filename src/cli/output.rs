@@ -239,7 +239,7 @@ impl Batch {
         written.and_then(|file| write_parts(file, parts)).with_context(name).map_err(Failure::undone)
     }
 
-    /// The same for a text.
+    /// Writes a text to a temporary file.
     pub(super) fn stage_text(&mut self, file: &Path, text: String) -> Result<(), Failure> {
         self.stage(file, std::iter::once(Ok(text)))
     }
@@ -313,7 +313,7 @@ fn is_special(target: &Path) -> bool {
     fs::metadata(target).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// Writes a temporary file beside the final place and renames it, so that nobody ever sees half of it. Devices and
+/// Writes a temporary file beside the final place and renames it, so that no reader ever sees half of it. Devices and
 /// pipes, which cannot be replaced by renaming, are written directly.
 fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let target = target_of(file)?;

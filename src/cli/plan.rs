@@ -1,4 +1,4 @@
-//! `reconfig plan`: a proved plan for the change between two captures, or for what leaves one.
+//! `reconfig plan`: a proved plan for the change between two captures, or for removals from one.
 
 use super::addition::{AdditionArguments, Named};
 use super::choice::{
@@ -30,8 +30,8 @@ use std::sync::Arc;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Nodes and ports of the captures are matched by GUID and port number, nodes without GUIDs by name. Unless tables are given (--from-fdbs, \
---from-lfts), the tables in force are assumed to be the engine's for BEFORE. A plan that cannot be proved is not written; the two schemes for comparison may be \
-written unproved with --allow-unproved, marked as such.
+--from-lfts), the tables in force are assumed to be the engine's for BEFORE. A plan that cannot be proved is not written; --allow-unproved \
+writes one of scheme static or in-place unproved, and marks it so.
 
 Examples:
   reconfig plan before.ibnetdiscover after.ibnetdiscover -o change.plan --certificate change.certificate
@@ -43,38 +43,42 @@ Exit codes: 0 proved, or nothing to change; 1 the plan was refused, or cuts off 
 cannot be planned at all.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 #[command(mut_arg("devices", |option| choice::by_default(option, "agents")))]
+#[command(mut_arg("drain", |option| choice::by_default(option, "token; with --devices standard lifetime")))]
+#[command(mut_arg("sources", |option| choice::by_default(option, "told; with --devices standard fence")))]
+#[command(mut_arg("window", |option| choice::by_default(option, "one per device; with --devices standard 16")))]
 #[command(mut_arg("engine", |option| choice::by_default(option, ENGINES[0].name)))]
 pub(super) struct Arguments {
     /// The fabric before: a file in any form of docs/READING.md; `-` is standard input.
     before: PathBuf,
-    /// The fabric after; or options say what leaves the fabric before.
+    /// The fabric after; alternatively, options name what is removed or added.
     #[arg(group = "what", conflicts_with_all = ["removal", "addition"])]
     after: Option<PathBuf>,
     #[command(flatten)]
     removal: RemovalArguments,
     #[command(flatten)]
     addition: AdditionArguments,
-    /// The file for the plan, written whole or not at all; without it the plan is only proved and reported.
+    /// Write the plan to FILE, whole or not at all; by default the plan is only proved and reported.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The file for the certificate of the plan's proof, which others can check (docs/CERTIFICATE.md).
+    /// Write the certificate of the plan's proof to FILE; independent checkers can verify it (docs/CERTIFICATE.md).
     #[arg(long, value_name = "FILE", requires = "output")]
     certificate: Option<PathBuf>,
-    /// The file for the result as a page of HTML that needs nothing beside itself.
+    /// Write the result to FILE as a self-contained HTML page.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// What AFTER lacks leaves after the routing has changed (the default; the plan halts if it leaves earlier).
+    /// Elements missing from AFTER are removed after the routing has changed (the default; the plan halts if they go
+    /// earlier).
     #[arg(long, conflicts_with = "sudden")]
     planned: bool,
-    /// What AFTER lacks is already dead: nothing is written to it.
+    /// Elements missing from AFTER have already failed: nothing is written to them.
     #[arg(long)]
     sudden: bool,
-    /// Allow the planned change to cut off end ports that AFTER still has; without this option such a change is
-    /// refused, and its plan is not written.
+    /// Allow the planned change to cut off end ports that AFTER still has; otherwise such a change is refused, and its
+    /// plan is not written.
     #[arg(long, conflicts_with = "sudden")]
     allow_cut_off: bool,
-    /// The scheme that changes the routing: double, ordered (forwarding entries alone, in proved waves), static or
-    /// in-place; auto takes ordered where that is proved, and double elsewhere.
+    /// Scheme that changes the routing: double, ordered (forwarding entries only, in proved waves), static or in-place;
+    /// auto uses ordered if it is proved, else double.
     #[arg(long, value_name = "SCHEME", default_value_t = SchemeChoice::Auto)]
     scheme: SchemeChoice,
     #[command(flatten)]
@@ -83,15 +87,15 @@ pub(super) struct Arguments {
     from: FromArguments,
     #[command(flatten)]
     to: ToArguments,
-    /// The LID mask control; LIDs are renumbered if the captures have a smaller one [default: 1, or more if the engines
-    /// need more LIDs]
+    /// LID mask control; LIDs are renumbered if the captures' LMC is smaller [default: 1, or more if the engines need
+    /// more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
     /// Data VLs in operation: 1, 2, 4, 8 or 15; fewer if a port has fewer [default: 4, or more if the engines need more
     /// virtual layers]
     #[arg(long)]
     vls: Option<u8>,
-    /// Form of the SL-to-VL tables that switches accept [default: as in the captures; ibnetdiscover files: plain].
+    /// Form of SL-to-VL tables that switches accept [default: as in the captures; plain for ibnetdiscover files].
     #[arg(long, value_enum, value_name = "FORM")]
     sl_to_vl: Option<SlToVlChoice>,
     #[command(flatten)]
@@ -100,7 +104,7 @@ pub(super) struct Arguments {
     reserved: ReservedArguments,
     #[command(flatten)]
     turn_back: TurnBackArguments,
-    /// The node that runs the subnet manager [default: where the capture was made, or the first host that stays].
+    /// Node that runs the subnet manager [default: the node that made the capture, or the first host that stays].
     #[arg(long, value_name = "NODE")]
     sm: Option<String>,
     #[command(flatten)]
@@ -142,7 +146,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
             let then = then.transpose()?.map(Box::new);
             let files = [&arguments.output, &arguments.certificate].map(Option::as_ref);
             let report = arguments.keep(&drawn, arguments.engine_in_force(), files, &mut batch)?;
-            // Of a refusal the evidence is drawn.
+            // For a refusal, the evidence is drawn.
             let is_drawn = arguments.evidence.file().is_some() && report.refusal.is_none();
             let drawing = is_drawn.then(|| drawn.prepared.plan.plan().dependencies_dot());
             (PlanReport { then, ..report }, drawing)
@@ -167,8 +171,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     Ok(report.is_yes().into())
 }
 
-/// A drawn plan, with the one that follows once cables are plugged in where others have been; or the report that there
-/// is nothing to change, or of a refusal.
+/// A drawn plan, with the one that follows once cables are plugged in where others were; or the report that there is
+/// nothing to change, or of a refusal.
 type Outcome = Result<(Drawn, Option<Drawn>), Box<PlanReport>>;
 
 impl Arguments {
@@ -176,12 +180,12 @@ impl Arguments {
         self.devices.devices_or(DeviceProfile::Agents)
     }
 
-    /// What the plan is for.
+    /// The settings of the devices that the plan is for.
     fn device_settings(&self) -> DeviceSettings {
         self.rate.over(self.devices.settings(self.devices()))
     }
 
-    /// The name of what made the tables in force.
+    /// The name of the engine that made the tables in force.
     fn engine_in_force(&self) -> &'static str {
         if self.from.is_given() { Imported::NAME } else { self.engine.name_or(ENGINES[0].name) }
     }
@@ -281,8 +285,8 @@ impl Arguments {
         }
     }
 
-    /// The tables that the change is to lead to, where files give them: in the indices of both captures together, and
-    /// for the LIDs before, which the plan keeps.
+    /// The target tables of the change, if files give them: in the indices of both captures together, and for the LIDs
+    /// before, which the plan keeps.
     fn tables_after(&self, before: &Fabric, after: &Fabric) -> Result<Option<Imported>, Failure> {
         if !self.to.is_given() {
             return Ok(None);

@@ -6,10 +6,10 @@ use reconfig::transport::umad::{UmadOptions, UmadRole};
 /// Which port.
 #[derive(Debug, clap::Args)]
 pub(super) struct PortArguments {
-    /// The adapter [default: the first with a suitable port].
+    /// Channel adapter to use [default: the first with a suitable port].
     #[arg(long, value_name = "NAME")]
     ca: Option<String>,
-    /// The port [default: the first that is ACTIVE, else the first with a link].
+    /// Port of the adapter [default: the first that is ACTIVE, else the first with a link].
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..=254))]
     port: Option<u8>,
 }

@@ -1,4 +1,4 @@
-//! Progress of what takes long, on standard error: on a terminal something moves from the start, elsewhere a run says a
+//! Progress of long operations, on standard error: a terminal shows movement from the start; otherwise a run prints a
 //! line at every tenth.
 
 use super::output::remark;
@@ -6,21 +6,23 @@ use crate::report::{count, duration, percent};
 use indicatif::{ProgressBar, ProgressStyle};
 use reconfig::scenario::Watch;
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Packet-hops below which a run shows no progress.
 const WORTH_TELLING: u64 = 20_000_000;
-/// Packet-hops a second, some, of the processors of these years.
+/// Typical packet-hops per second on current processors.
 const HOPS_A_SECOND: f64 = 5e6;
 /// Below this queues are empty, and latency is that of one packet.
 const NEARLY_IDLE: f64 = 0.05;
 /// Time and share of the work after which the remaining time can be estimated.
 const FIRST_ESTIMATE: (Duration, f64) = (Duration::from_secs(2), 0.01);
 
-/// Below that nothing is said of counted work where there is no terminal.
+/// Without a terminal, shorter counted work prints nothing.
 const WORTH_SAYING: Duration = Duration::from_secs(5);
+/// The longest that nothing is said of it then.
+const SILENT_FOR: Duration = Duration::from_secs(30);
 
 /// The spinner that a terminal shows, so that lines are printed above it.
 static SPINNER: Mutex<Option<ProgressBar>> = Mutex::new(None);
@@ -38,7 +40,7 @@ pub(super) fn above(print: impl FnOnce()) {
     }
 }
 
-/// Work whose end nobody can foresee: while it lasts a terminal shows what it is, and for how long.
+/// Work of unknown length: while it lasts, a terminal shows what it is and the elapsed time.
 pub(super) struct Waiting(ProgressBar);
 
 impl Waiting {
@@ -62,18 +64,48 @@ impl Drop for Waiting {
     }
 }
 
-/// Work on many things that are counted: a bar on a terminal, elsewhere a line for each tenth of what takes more than a
-/// few seconds. It may be shared by threads.
+/// Whether the user has interrupted the work (SIGINT), which then ends with what it has. The second interrupt ends the
+/// program.
+pub(super) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// From now on an interrupt does not end the program.
+    pub(super) fn awaited() -> Interrupt {
+        let came = Arc::new(AtomicBool::new(false));
+        let noted = came.clone();
+        std::thread::spawn(move || {
+            let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+            if runtime.block_on(tokio::signal::ctrl_c()).is_err() {
+                return;
+            }
+            noted.store(true, Ordering::Relaxed);
+            above(|| remark("interrupted: ends after the plans under way; interrupt again to end at once"));
+            if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
+                std::process::exit(130);
+            }
+        });
+        Interrupt(came)
+    }
+
+    pub(super) fn came(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Work on a counted number of items: a bar on a terminal. Otherwise, if it takes more than a few seconds, a line at
+/// every tenth, and after half a minute without one. Threads may share it.
 pub(super) struct Counted {
     bar: ProgressBar,
     what: &'static str,
     passed: AtomicUsize,
     all: usize,
     begun: Instant,
+    /// Seconds after the beginning of the last line.
+    said_s: AtomicU64,
 }
 
 impl Counted {
-    /// So many of them.
+    /// Work on `all` items.
     pub(super) fn of(all: usize, what: &'static str) -> Counted {
         let bar = if std::io::stderr().is_terminal() && all > 0 {
             let style = ProgressStyle::with_template("{pos} of {len} {msg} {wide_bar} {elapsed}, {eta} to go");
@@ -82,16 +114,19 @@ impl Counted {
             ProgressBar::hidden()
         };
         bar.set_message(what);
-        Counted { bar, what, passed: AtomicUsize::new(0), all, begun: Instant::now() }
+        Counted { bar, what, passed: AtomicUsize::new(0), all, begun: Instant::now(), said_s: AtomicU64::new(0) }
     }
 
-    /// One of them is done.
+    /// One item is done.
     pub(super) fn passes(&self) {
         self.bar.inc(1);
         let passed = self.passed.fetch_add(1, Ordering::Relaxed) + 1;
         let tenth = |number: usize| number * 10 / self.all;
         let took = self.begun.elapsed();
-        if self.bar.is_hidden() && tenth(passed) > tenth(passed - 1) && took > WORTH_SAYING && passed < self.all {
+        let is_due = tenth(passed) > tenth(passed - 1)
+            || took.as_secs() >= self.said_s.load(Ordering::Relaxed) + SILENT_FOR.as_secs();
+        if self.bar.is_hidden() && is_due && took > WORTH_SAYING && passed < self.all {
+            self.said_s.store(took.as_secs(), Ordering::Relaxed);
             let left = took.as_secs_f64() * (self.all - passed) as f64 / passed as f64;
             remark(&format!("{passed} of {} {}, about {} to go", self.all, self.what, rough(left)));
         }
@@ -144,7 +179,7 @@ impl Progress {
         }
     }
 
-    /// What the load means.
+    /// Describes the load.
     fn load(&self, hops: u64, load: f64) -> String {
         if !self.chosen_load {
             return format!("at load {}", percent(load));

@@ -1,4 +1,4 @@
-//! What leaves a fabric, as options name it: any number of switches, hosts, cables and chassis, all at once.
+//! Removals from a fabric, as options name them: any number of switches, hosts, cables and chassis, all at once.
 
 use super::element::{find_node, find_nodes, find_ports, guid_of};
 use super::outcome::Failure;
@@ -12,18 +12,18 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, Default, Args)]
 #[group(id = "removal")]
 pub(super) struct RemovalArguments {
-    /// This switch leaves: a description, a GUID, or a pattern with `*`, which takes all that it matches. Each of these
-    /// options may be given several times, and with the others: all that they name leaves at once.
+    /// Remove this switch: a description, a GUID, or a pattern with `*` for every match. These options may be repeated
+    /// and combined; everything they name is removed at once.
     #[arg(long, value_name = "NODE", group = "what")]
     remove_switch: Vec<String>,
-    /// The cable at this port leaves; `*` as the port stands for every cable of the node.
+    /// Remove the cable at this port; `*` as the port stands for every cable of the node.
     #[arg(long, value_name = "NODE:PORT", group = "what")]
     remove_link: Vec<String>,
-    /// This host leaves, one channel adapter or all that a pattern matches.
+    /// Remove this host (one channel adapter), or every host that a pattern matches.
     #[arg(long, value_name = "NODE", group = "what")]
     remove_host: Vec<String>,
-    /// All nodes of this system image GUID leave, such as the switches of a director; or all of this section of a
-    /// capture by `ibnetdiscover -g`, as in "Chassis 1".
+    /// Remove all nodes with this system image GUID, such as the switches of a director, or all nodes of a section of
+    /// an `ibnetdiscover -g` capture, such as "Chassis 1".
     #[arg(long, value_name = "GUID|SECTION", group = "what")]
     remove_chassis: Vec<String>,
 }
@@ -61,7 +61,7 @@ impl RemovalArguments {
         })
     }
 
-    /// Whether nothing is to leave.
+    /// Whether nothing is removed.
     pub(super) fn is_empty(&self) -> bool {
         self.names().next().is_none()
     }

@@ -30,35 +30,35 @@ Exit codes: 0 every figure is inside its band (of table 2 of seed-002: 40 of 45)
 pub(super) struct Arguments {
     /// The study: seed-000, seed-001, seed-002, seed-003, seed-004, optimum, selection or skyline.
     study: Study,
-    /// Only this table: 4a, 5a, 6; 1, 2, 3; 1-lids; lids, color, smart; …
+    /// Reproduce only this table: 4a, 5a, 6; 1, 2, 3; 1-lids; lids, color, smart; …
     #[arg(long, value_name = "TABLE")]
     table: Option<String>,
-    /// Only this row, such as 16 or 128/32; may be repeated.
+    /// Reproduce only this row, such as 16 or 128/32; may be repeated.
     #[arg(long = "row", value_name = "ROW")]
     rows: Vec<String>,
     /// Fabrics for each row [default: 100 for seed-000, 32 for seed-002 as in the paper, 10 for skyline, 1 for seed-001
     /// and seed-004, 2 for seed-003 and selection, 8 for optimum].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     fabrics: Option<u32>,
-    /// The seed of the first fabric of each row.
+    /// Seed of the first fabric of each row.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// Fabrics measured at a time [default: one for each processor].
+    /// Fabrics to measure in parallel [default: one per processor].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
-    /// The most steps that the exact solver takes for one destination.
+    /// Step limit of the exact solver for one destination.
     #[arg(long, value_name = "N", default_value_t = StudyRequest::of(Study::Optimum, 1).steps)]
     steps: u64,
-    /// Show one figure a line: the paper's, ours, the band, and whether ours is inside.
+    /// Show one figure per line: the paper's, ours, the band, and whether ours is inside.
     #[arg(long)]
     bands: bool,
-    /// The file for the figures, as comma-separated values.
+    /// Write the figures to FILE as CSV.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// The file for a plot of the figures, as SVG.
+    /// Write a plot of the figures to FILE as SVG.
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// The file for the result as a page of HTML that needs nothing beside itself.
+    /// Write the result to FILE as a self-contained HTML page.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }

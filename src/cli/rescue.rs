@@ -1,4 +1,4 @@
-//! `reconfig rescue`: finds fences that a dead manager left, and opens them, from any port.
+//! `reconfig rescue`: finds fences that a dead manager left closed, and opens them, from any port.
 
 use super::keys::MKeyArguments;
 use super::outcome::{Answer, Failure};
@@ -14,9 +14,9 @@ use reconfig::transport::umad::{Umad, UmadRole};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 A manager that dies during a change by scheme `double` may leave end ports that discard what their hosts send (VL 15). The next \
-`reconfig sm` mends such a subnet, and that is the better way: what it does is proved. Use this command if another \
-manager, or none, will manage the subnet. It works beside a manager, from any port. Nothing proves what --clear does: hosts may \
-then send by tables of a change that is half done.
+`reconfig sm` repairs such a subnet, which is the better remedy because its repair is proved. Use this command if another \
+manager, or none, will manage the subnet. It works from any port, even while a manager runs. The effect of --clear is not proved: \
+hosts may then send by the tables of a half-finished change.
 
 Examples:
   reconfig rescue
@@ -27,10 +27,10 @@ swept, or not everything was opened.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     port: PortArguments,
-    /// In each table that discards service levels, map them as most tables of the subnet do.
+    /// Reopen the closed ports: map discarded service levels as most tables of the subnet do.
     #[arg(long)]
     clear: bool,
-    /// Clear even if a manager says that it is master. It may have closed them itself, during a change.
+    /// Clear even if a manager claims to be master. That manager may have closed them itself, during a change.
     #[arg(long, requires = "clear")]
     force: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `reconfig resolve`: the path to a host by its address, asked of the subnet's own subnet administration.
+//! `reconfig resolve`: the path to a host by its address, queried from the subnet's SA.
 
 use super::outcome::{Answer, Failure};
 use super::port::PortArguments;
@@ -13,24 +13,23 @@ use std::net::IpAddr;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The file has an address and a GID in each line, as ibacm's ibacm_hosts.data. It also stands for the neighbour table, which is asked \
-for addresses that are in the IP subnet of an --interface: both give the same GID. docs/RESOLUTION.md describes the rules.
+The file has an address and a GID in each line, like ibacm's ibacm_hosts.data. It also replaces the neighbour table, which serves \
+addresses in the IP subnet of an --interface: both give the same GID. docs/RESOLUTION.md describes the rules.
 
 Examples:
   reconfig resolve 10.2.0.9 --hosts /etc/rdma/ibacm_hosts.data --interface 10.1.0.5/16
   reconfig resolve storage-1 --hosts hosts --ca mlx5_0 --port 1 --json
   reconfig resolve fec0::2:8:f104:39a:169 --ib
 
-Exit codes: 0 there is a path; 1 the address is not in the file, or subnet administration knows no path; 2 wrong usage; \
-3 subnet administration could not be asked.")]
+Exit codes: 0 there is a path; 1 the address is not in the file, or the SA knows no path; 2 wrong usage; \
+3 the SA could not be queried.")]
 pub(super) struct Arguments {
     /// The destination: an IP address, a name in the file, or with --ib a GID.
     name: String,
-    /// The file with the GIDs of addresses; `-` is standard input.
+    /// File that maps addresses to GIDs; `-` is standard input.
     #[arg(long, value_name = "FILE", required_unless_present = "ib")]
     hosts: Option<String>,
-    /// An IPoIB interface of this host, with the length of its prefix; may be repeated. Without any, no address is
-    /// adjacent.
+    /// IPoIB interface of this host, with its prefix length; may be repeated. Without one, no address is adjacent.
     #[arg(long = "interface", value_name = "ADDRESS/LENGTH")]
     interfaces: Vec<Interface>,
     /// NAME is a GID (AF_IB): skip name resolution.
@@ -80,7 +79,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let (destination, dgid) = destination(arguments)?;
     let choice = match destination {
         Some(destination) => resolve::choose(destination, &arguments.interfaces),
-        // A name: programs hand it to ibacm themselves.
+        // A name: programs pass it to ibacm themselves.
         None => resolve::Resolution { by: Resolver::Ibacm, interface: None },
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

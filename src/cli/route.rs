@@ -25,9 +25,9 @@ use std::time::Instant;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A routing that cannot be proved is reported with its cycle and not written, unless --allow-unproved says so. Files appear \
-together, whole, or not at all. OpenSM takes --lfts with `-R file -U FILE`, and --guid2lid as guid2lid in its cache folder with \
-`honor_guid2lid_file TRUE`; ibdmchk takes --subnet with -s, --fdbs with -f, --path-sl with -c, --sl2vl with -d. docs/ROUTING.md has more.
+A routing that cannot be proved is reported with its cycle, and is written only with --allow-unproved. Files are written \
+completely and all together, or not at all. OpenSM reads --lfts with `-R file -U FILE`, and --guid2lid as guid2lid in its cache folder with \
+`honor_guid2lid_file TRUE`; ibdmchk reads --subnet with -s, --fdbs with -f, --path-sl with -c, --sl2vl with -d. See docs/ROUTING.md.
 
 Examples:
   reconfig route fabric.ibnetdiscover --engine up-down
@@ -43,7 +43,7 @@ pub(super) struct Arguments {
     /// The fabric: a file in any form of docs/READING.md, or a list of several subnets; `-` is standard input.
     #[arg(required_unless_present = "list")]
     fabric: Option<PathBuf>,
-    /// List the engines.
+    /// List the engines and exit.
     #[arg(
         long,
         conflicts_with_all = [
@@ -53,8 +53,8 @@ pub(super) struct Arguments {
     list: bool,
     #[command(flatten)]
     choice: EngineChoice,
-    /// The LID mask control of end ports: a number from 0 to 7, the least that ports get (0: one half, of one LID);
-    /// `auto`: the least that suffices for all ports; `each`: the least for each port, which OpenSM cannot use.
+    /// LID mask control of end ports: a minimum from 0 to 7 (0: one half, of one LID); `auto`: the smallest that
+    /// suffices for all ports; `each`: the smallest for each port, which OpenSM cannot use.
     #[arg(long, value_name = "LMC", default_value = "auto")]
     lmc: LmcChoice,
     #[command(flatten)]
@@ -66,10 +66,10 @@ pub(super) struct Arguments {
     /// Write the tables even if they were refused.
     #[arg(long)]
     allow_unproved: bool,
-    /// Where the routing is refused: write the cycle, loop or hole to this file as a Graphviz digraph.
+    /// If the routing is refused, write the cycle, loop or hole to FILE as a Graphviz digraph.
     #[arg(long, value_name = "FILE")]
     dot: Option<PathBuf>,
-    /// The file for the result as a page of HTML that needs nothing beside itself.
+    /// Write the result to FILE as a self-contained HTML page.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
@@ -79,20 +79,20 @@ pub(super) struct Arguments {
 /// The engine and its options.
 #[derive(Debug, clap::Args)]
 pub(super) struct EngineChoice {
-    /// The engine that computes the routing function; `reconfig route --list` describes each [default: up-down].
+    /// Engine that computes the routing function; `reconfig route --list` describes them [default: up-down].
     #[arg(long, value_name = "ENGINE", value_parser = choice::engine_names())]
     engine: Option<String>,
-    /// The root of the spanning tree, for engines that have one [default: chosen].
+    /// Root of the spanning tree, for engines that have one [default: chosen by the engine].
     #[arg(long, value_name = "NODE")]
     root: Option<String>,
-    /// Seed of random choices, for engines that make some.
+    /// Seed for engines that make random choices.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Data VLs in operation: 1, 2, 4, 8 or 15; fewer if a port has fewer. Each layer of an engine takes one.
+    /// Data VLs in operation: 1, 2, 4, 8 or 15; fewer if a port has fewer. Each layer of an engine needs one.
     #[arg(long, default_value_t = 8)]
     pub(super) vls: u8,
-    /// How engines that give paths find LIDs for them: greedy, split-merge/S, split-merge/L, color/S, color/L, dsatur,
-    /// best or exact.
+    /// Heuristic that assigns LIDs to the paths of path-based engines: greedy, split-merge/S, split-merge/L, color/S,
+    /// color/L, dsatur, best or exact.
     #[arg(long, value_name = "HEURISTIC", default_value_t = Heuristic::default())]
     pub(super) heuristic: Heuristic,
 }
@@ -101,11 +101,12 @@ pub(super) struct EngineChoice {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Worst-case traffic")]
 struct WorstArguments {
-    /// Find the permutation of end ports that loads some channel most, for each way of using the paths of a pair; write
-    /// one of them to FILE, as `simulate --traffic permutation:FILE` takes it.
+    /// Find the permutation of end ports that puts the highest load on a channel, for each way of using the paths of a
+    /// pair. Write one of them to FILE, for `simulate --traffic permutation:FILE`.
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     worst_permutation: Option<Option<PathBuf>>,
-    /// Which one: where pairs send by the first path (`base`), by one each (`single`), or evenly over so many.
+    /// The permutation to write: for pairs that use the first path (`base`), one path each (`single`), or this many
+    /// paths evenly.
     #[arg(long, value_name = "PATHS", default_value = "single", requires = "worst_permutation", value_parser = selection)]
     worst_for: Selection,
 }
@@ -144,32 +145,31 @@ impl std::str::FromStr for LmcChoice {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Files to write")]
 struct Exports {
-    /// All of these files, under their usual names, in this folder; those of several subnets in folders of their names
-    /// in it.
+    /// Write all of the following files to FOLDER under their usual names; several subnets get a subfolder each.
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// Forwarding tables for OpenSM's engine `file`, as opensm-lfts.dump.
+    /// Forwarding tables for OpenSM's engine `file`, in the format of opensm-lfts.dump.
     #[arg(long, value_name = "FILE")]
     lfts: Option<PathBuf>,
-    /// Forwarding tables as opensm.fdbs.
+    /// Forwarding tables in the format of opensm.fdbs.
     #[arg(long, value_name = "FILE")]
     fdbs: Option<PathBuf>,
-    /// LIDs by port GUID, as OpenSM's guid2lid.
+    /// LIDs by port GUID, in the format of OpenSM's guid2lid.
     #[arg(long, value_name = "FILE")]
     guid2lid: Option<PathBuf>,
-    /// Service levels of paths, as ibdmchk takes them.
+    /// Service levels of paths, in the format of ibdmchk.
     #[arg(long, value_name = "FILE")]
     path_sl: Option<PathBuf>,
-    /// SL-to-VL tables, as ibdmchk takes them.
+    /// SL-to-VL tables, in the format of ibdmchk.
     #[arg(long, value_name = "FILE")]
     sl2vl: Option<PathBuf>,
-    /// The subnet with its LIDs as opensm-subnet.lst, for ibdmchk.
+    /// The subnet with its LIDs, in the format of opensm-subnet.lst, for ibdmchk.
     #[arg(long, value_name = "FILE")]
     subnet: Option<PathBuf>,
     /// The fabric with its LIDs as JSON, for `reconfig` itself.
     #[arg(long, value_name = "FILE")]
     fabric_json: Option<PathBuf>,
-    /// Forwarding tables for switches that look DLIDs up by content.
+    /// Random forwarding tables, for switches that look up DLIDs by content.
     #[arg(long, value_name = "FILE")]
     random: Option<PathBuf>,
     /// LIDs, forwarding tables and service levels as JSON.
@@ -182,7 +182,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let subnets = read_subnets(file, common)?;
     check_options(&subnets, &[], &arguments.of_one_fabric())?;
     let screen = Screen::beside(common, arguments.files())?;
-    // What lies in the folder for all files may have to wait until that exists.
+    // A file inside the folder for all files may have to wait until that folder exists.
     let folder = arguments.exports.output.as_deref().filter(|folder| !folder.exists());
     let is_ready = |file: &PathBuf| folder.is_none_or(|folder| !file.starts_with(folder));
     check_places(arguments.files().filter(|(_, file)| file.is_none_or(is_ready)))?;
@@ -235,7 +235,7 @@ fn list(common: Common) -> Result<Answer, Failure> {
 }
 
 impl Arguments {
-    /// The files that are to be written by their names.
+    /// The files to write, by name.
     fn files(&self) -> impl Iterator<Item = NamedFile<'_>> {
         let worst = self.worst.worst_permutation.as_ref().and_then(Option::as_ref);
         let others = [("--worst-permutation", worst), ("--dot", self.dot.as_ref()), ("--report", self.report.as_ref())];
@@ -341,7 +341,7 @@ impl EngineChoice {
 }
 
 impl Exports {
-    /// The folder for the usual files of a fabric, or of a subnet of a list; none where none is requested.
+    /// The folder for the usual files of a fabric, or of a subnet of a list; `None` if none is requested.
     fn folder(&self, subnet: Option<&String>, batch: &mut Batch) -> Result<Option<PathBuf>, Failure> {
         let Some(folder) = &self.output else { return Ok(None) };
         let own = subnet.map_or_else(|| folder.clone(), |name| folder.join(name));

@@ -13,7 +13,7 @@ Examples:
 
 Exit codes: 0 done, 2 no such schema.")]
 pub(super) struct Arguments {
-    /// The command, or the command and the form of its answer: one of those that are listed if none is given.
+    /// The command, or the command and the form of its answer; without a name, all are listed.
     name: Option<String>,
 }
 

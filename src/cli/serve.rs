@@ -22,46 +22,46 @@ Examples:
   IBSIM_SOCKNAME=demo ibsim-run opensm -o -R updn
   IBSIM_SOCKNAME=demo SIM_HOST=\"host-3 HCA-1\" ibsim-run ibnetdiscover
 
-Clients are programs under `ibsim-run`; IBSIM_SOCKNAME names the server, SIM_HOST the node that they run on. Commands come \
-by standard input or by the control socket: Help lists them. The last counts are printed at the end, as JSON with --json.
+Clients are programs run by `ibsim-run`; IBSIM_SOCKNAME names the server, SIM_HOST the node that they run on. Commands are \
+read from standard input or the control socket: Help lists them. The final counts are printed at exit, as JSON with --json.
 
-Exit codes: 0 ended as asked, 2 wrong usage or unreadable input, 3 it could not serve.")]
+Exit codes: 0 stopped on request, 2 wrong usage or unreadable input, 3 it could not serve.")]
 pub(super) struct Arguments {
     /// The fabric: a file in any form of docs/READING.md; `-` is standard input.
     fabric: PathBuf,
-    /// The name by which clients find the server [default: IBSIM_SOCKNAME, else sim].
+    /// Name by which clients find the server [default: IBSIM_SOCKNAME, else sim].
     #[arg(long, value_name = "NAME")]
     socket: Option<String>,
-    /// Take commands at this Unix socket.
+    /// Accept commands on this Unix socket.
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
-    /// Take no commands from standard input.
+    /// Accept no commands on standard input.
     #[arg(short, long)]
     no_console: bool,
-    /// Record writes of forwarding tables, and commands, in the order in which they take effect.
+    /// Record commands and writes of forwarding tables to FILE, in the order in which they take effect.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Simulated time that passes in a unit of real time while no MAD is under way: 0 to 1, or max, which is 1.
+    /// Simulated time per unit of real time while no MAD is in flight: 0 to 1, or max, which is 1.
     #[arg(long, default_value = "0.0005")]
     speed: String,
-    /// Simulated time after which a MAD that no device answered is returned, in microseconds.
+    /// Simulated time after which an unanswered MAD is returned, in microseconds.
     #[arg(long, value_name = "US", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
     mad_timeout: u64,
-    /// Begin with a subnet that is up: LIDs as the fabric has them, up*/down* tables, cabled ports ACTIVE. Otherwise
-    /// the devices have just been powered on.
+    /// Start with a subnet that is up: LIDs as in the fabric, up*/down* tables, cabled ports ACTIVE. By default the
+    /// devices have just been powered on.
     #[arg(long)]
     warm: bool,
-    /// The least LID mask control of a subnet that is up; LIDs are renumbered where the fabric has less.
+    /// Minimum LID mask control of a subnet that is up; LIDs are renumbered if the fabric's LMC is smaller.
     #[arg(long, default_value_t = 0, requires = "warm", value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: u8,
-    /// How often a MAD that no device answered is sent again before it is returned.
+    /// Retransmissions of an unanswered MAD before it is returned.
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     mad_retries: u32,
     #[command(flatten)]
     traffic: TrafficArguments,
     #[command(flatten)]
     hardware: HardwareArguments,
-    /// Seed of everything random.
+    /// Seed for all random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
@@ -71,21 +71,21 @@ pub(super) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Traffic")]
 struct TrafficArguments {
-    /// Offered load, a fraction of each end port's rate.
+    /// Offered load, as a fraction of each end port's rate.
     #[arg(long, default_value_t = 0.1)]
     load: f64,
-    /// Who sends to whom: uniform, permutation, complement, reverse, shuffle, transpose, tornado, neighbour,
+    /// Traffic pattern: uniform, permutation, complement, reverse, shuffle, transpose, tornado, neighbour,
     /// permutation:FILE, hot-spot:RANK,SHARE or trace:FILE; `reconfig simulate --help` describes them.
     #[arg(long, default_value = "uniform")]
     traffic: String,
-    /// By which LID and service level end ports send: the base LID and SL 0, or what subnet administration answers when
-    /// they are asked to register again.
+    /// Which LID and service level end ports use: the base LID and SL 0, or those that the SA returns when they are
+    /// asked to register again.
     #[arg(long, value_enum, default_value_t = PathChoice::Base)]
     paths: PathChoice,
-    /// Begin with the traffic on, rather than wait for the command `Traffic on`.
+    /// Start the traffic at once, without waiting for the command `Traffic on`.
     #[arg(long)]
     start: bool,
-    /// Bytes of a packet, headers included.
+    /// Packet size in bytes, headers included.
     #[arg(long, value_name = "BYTES", default_value_t = SimConfig::default().packet_bytes)]
     packet_bytes: u16,
 }
@@ -96,30 +96,30 @@ struct HardwareArguments {
     /// Data VLs in operation: 1, 2, 4, 8 or 15; fewer if a port has fewer.
     #[arg(long, default_value_t = SimConfig::default().data_vls)]
     vls: u8,
-    /// Input buffer of one lane, in credits of 64 bytes.
+    /// Input buffer per lane, in credits of 64 bytes.
     #[arg(long, value_name = "CREDITS", default_value_t = SimConfig::default().buffer_credits)]
     buffer: u16,
-    /// When switches choose output and lane for a packet.
+    /// When a switch chooses a packet's output port and lane.
     #[arg(long, value_enum, default_value_t = LatchChoice::Arrival)]
     latch: LatchChoice,
-    /// Head-of-queue lifetime limit, in nanoseconds; 0 is none.
+    /// Head-of-queue lifetime limit in nanoseconds; 0: none.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     hoq_life: u64,
-    /// Switch lifetime limit, in nanoseconds; 0 is none.
+    /// Switch lifetime limit in nanoseconds; 0: none.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     switch_life: u64,
-    /// Apply lifetime limits as the subnet manager programs them, rather than as given here.
+    /// Apply the lifetime limits that the subnet manager programs, instead of those given here.
     #[arg(long, conflicts_with_all = ["hoq_life", "switch_life"])]
     limits_as_programmed: bool,
     #[command(flatten)]
     turn_back: choice::TurnBackArguments,
-    /// Time in which a device serves one SMP, in nanoseconds.
+    /// Time a device takes to serve one SMP, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     smp_time: u64,
     /// Probability that a MAD is lost.
     #[arg(long, default_value_t = 0.0)]
     smp_loss: f64,
-    /// The longest additional delay of a MAD, in nanoseconds.
+    /// Maximum additional delay of a MAD, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     smp_delay: u64,
 }
@@ -128,7 +128,7 @@ struct HardwareArguments {
 enum PathChoice {
     /// The base LID, SL 0.
     Base,
-    /// A PathRecord for each pair of end ports.
+    /// One PathRecord for each pair of end ports.
     Records,
 }
 

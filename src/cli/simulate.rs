@@ -53,13 +53,15 @@ Examples:
   reconfig simulate --remove-root --json fabric.ibnetdiscover | jq .packets
   reconfig simulate --remove-root --scheme in-place --adversary fixtures/topologies/ghost-cycle.ibnetdiscover
 
-In the report, the *glance* is the manager's look at what switches report as changed, by which it finds a loss before it \
-sweeps the subnet (docs/GLOSSARY.md has the other words).
+In the report, the *glance* is a quick check of the switches that report a change, by which the manager finds a loss before it \
+sweeps the subnet (docs/GLOSSARY.md defines the other terms).
 
-Exit codes: 0 completed, nothing lost to the change, and no end port cut off by a planned one (--compare: by scheme auto), 1 otherwise, 2 wrong usage \
-or unreadable input, 3 the change cannot be made at all.")]
+Exit codes: 0 completed, nothing lost to the change, and no end port cut off by a planned one (with --compare, by scheme auto); 1 otherwise; 2 wrong usage \
+or unreadable input; 3 the change cannot be made at all.")]
 #[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 #[command(mut_arg("devices", |option| choice::by_default(option, "agents")))]
+#[command(mut_arg("drain", |option| choice::by_default(option, "token; with --devices standard lifetime")))]
+#[command(mut_arg("sources", |option| choice::by_default(option, "told; with --devices standard fence")))]
 pub(super) struct Arguments {
     /// The fabric: a file in any form of docs/READING.md, or a list of several subnets (NAME.subnets.yaml); `-` is
     /// standard input.
@@ -78,34 +80,35 @@ pub(super) struct Arguments {
     hardware: HardwareArguments,
     #[command(flatten)]
     management: ManagementArguments,
-    /// Print the seed paper's table of SMPs beside ours (`paper`), or the plan's own counts (`iba`).
+    /// Count SMPs by these rules: `paper` prints the seed paper's table beside ours, `iba` the plan's own counts.
     #[arg(long, value_enum, value_name = "RULES", conflicts_with = "compare")]
     accounting: Option<AccountingChoice>,
-    /// Work against the change: drive a refused plan into the deadlock that the proof names; run a proved one under
-    /// saturated traffic with every MAD late.
+    /// Attack the change: drive a refused plan into the deadlock that the proof names; run a proved one under saturated
+    /// traffic with every MAD delayed.
     #[arg(long, conflicts_with_all = ["compare", "accounting"])]
     adversary: bool,
-    /// If the plan is refused, write the cycle, loop or hole to this file as a Graphviz digraph.
+    /// If the plan is refused, write the cycle, loop or hole to FILE as a Graphviz digraph.
     #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     dot: Option<PathBuf>,
-    /// The file for the plan of this change.
+    /// Write the plan to FILE.
     #[arg(long, value_name = "FILE", conflicts_with = "compare")]
     plan: Option<PathBuf>,
-    /// The file for the certificate of that plan's proof; `reconfig check PLAN CERTIFICATE` judges both.
+    /// Write the certificate of the plan's proof to FILE; `reconfig check PLAN CERTIFICATE` checks both.
     #[arg(long, value_name = "FILE", requires = "plan", conflicts_with = "compare")]
     certificate: Option<PathBuf>,
-    /// The folder for the journal of this change, `simulate.journal`, written anew; `reconfig journal show` reads it.
+    /// Write a journal of the change to DIR/simulate.journal, replacing any earlier one; `reconfig journal show` reads
+    /// it.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["compare", "adversary"])]
     journal: Option<PathBuf>,
-    /// The folder for CSV files: what happened when (series.csv, smps.csv, phases.csv), what each host lost
-    /// (hosts.csv), how loaded each link between switches was (links.csv), and LIDs that differ from the capture's
-    /// (lids.csv). With --compare each scheme has a folder of its own in it.
+    /// Write CSV files to DIR: time series (series.csv, smps.csv, phases.csv), losses per host (hosts.csv), load of
+    /// each link between switches (links.csv), and LIDs that differ from the capture's (lids.csv). With --compare,
+    /// each scheme has its own folder in DIR.
     #[arg(long, value_name = "DIR")]
     csv: Option<PathBuf>,
-    /// The file for a page of HTML about the run (with --compare: about all): what changed, what was lost and when.
+    /// Write an HTML report of the run (with --compare, of all runs) to FILE: what changed, and what was lost when.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// Seed of all random choices.
+    /// Seed for all random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
@@ -113,13 +116,13 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "How it is changed", mut_arg("engine", |option| choice::by_default(option, ENGINES[0].name)))]
+#[command(next_help_heading = "Method", mut_arg("engine", |option| choice::by_default(option, ENGINES[0].name)))]
 struct MethodArguments {
-    /// The scheme that installs the new routing: double, ordered (forwarding entries alone, in proved waves), static or
-    /// in-place; auto takes ordered where that is proved, and double elsewhere.
+    /// Scheme that installs the new routing: double, ordered (forwarding entries only, in proved waves), static or
+    /// in-place; auto uses ordered if it is proved, else double.
     #[arg(long, value_name = "SCHEME", default_value_t = SchemeChoice::Only(Scheme::Double))]
     scheme: SchemeChoice,
-    /// Run every scheme and compare them.
+    /// Run every scheme and compare the results.
     #[arg(long, conflicts_with = "scheme")]
     compare: bool,
     #[command(flatten)]
@@ -132,12 +135,11 @@ struct MethodArguments {
     partition: PartitionArguments,
     #[command(flatten)]
     reserved: ReservedArguments,
-    /// The LID mask control; LIDs are renumbered if the capture has a smaller one [default: 1, or more if the engines
-    /// need more LIDs]
+    /// LID mask control; LIDs are renumbered if the capture's LMC is smaller [default: 1, or more if the engines need
+    /// more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
-    /// Use all LIDs of an end port as paths, and not only one half. Requires --steady, because a change needs a spare
-    /// half.
+    /// Use all LIDs of an end port as paths, not just one half. Requires --steady, because a change needs a spare half.
     #[arg(long, requires = "steady")]
     undivided: bool,
 }
@@ -145,10 +147,10 @@ struct MethodArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Several subnets (a list, docs/SUBNETS.md)")]
 pub(super) struct SubnetsArguments {
-    /// The subnet that changes [default: the one that has the element, else the first].
+    /// Subnet in which the change takes place [default: the one that has the element, else the first].
     #[arg(long, value_name = "NAME")]
     subnet: Option<String>,
-    /// The share of packets with random destinations that go to other subnets [default: 0.1]
+    /// Fraction of packets with random destinations that are sent to other subnets [default: 0.1]
     #[arg(long, value_name = "SHARE")]
     cross: Option<f64>,
     #[command(flatten)]
@@ -162,55 +164,56 @@ struct HardwareArguments {
     /// virtual layers]
     #[arg(long)]
     vls: Option<u8>,
-    /// Input buffer of one lane, in credits of 64 bytes.
+    /// Input buffer per lane, in credits of 64 bytes.
     #[arg(long, value_name = "CREDITS", default_value_t = SimConfig::default().buffer_credits)]
     buffer: u16,
-    /// When switches choose output and lane for a packet.
+    /// When a switch chooses a packet's output port and lane.
     #[arg(long, value_enum, default_value_t = LatchChoice::Arrival)]
     latch: LatchChoice,
     #[command(flatten)]
     turn_back: TurnBackArguments,
-    /// Form of the SL-to-VL tables that switches accept [default: as in the fabric; ibnetdiscover files: plain].
+    /// Form of SL-to-VL tables that switches accept [default: as in the capture; plain for ibnetdiscover files].
     #[arg(long, value_enum, value_name = "FORM")]
     sl_to_vl: Option<SlToVlChoice>,
-    /// Head-of-queue lifetime limit, in nanoseconds; 0: none [default: 0; on standard devices OpenSM's 1.07 s]
+    /// Head-of-queue lifetime limit in nanoseconds; 0: none [default: 0; with --devices standard OpenSM's 1.07 s]
     #[arg(long, value_name = "NS")]
     hoq_life: Option<u64>,
-    /// Switch lifetime limit, in nanoseconds; 0: none [default: 0; on standard devices OpenSM's 1.07 s]
+    /// Switch lifetime limit in nanoseconds; 0: none [default: 0; with --devices standard OpenSM's 1.07 s]
     #[arg(long, value_name = "NS")]
     switch_life: Option<u64>,
-    /// Packets of one lane that the head-of-queue limit discards in a row until the lane stalls, and discards all for
-    /// eight times that limit (VLStallCount); 0: never [default: 0; on standard devices with that limit OpenSM's 7]
+    /// VLStallCount: consecutive packets of a lane discarded by the head-of-queue limit before the lane stalls and
+    /// discards everything for eight times that limit; 0: never [default: 0; with --devices standard and that limit
+    /// OpenSM's 7]
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u8).range(0..=7))]
     vl_stall: Option<u8>,
-    /// Whether end ports move their paths when they are notified.
+    /// How end ports react when told to move to the other half.
     #[arg(long, value_enum, default_value_t = PathCacheChoice::Told)]
     path_cache: PathCacheChoice,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum LatchChoice {
-    /// On arrival: the hardest case.
+    /// On arrival (the hardest case).
     Arrival,
-    /// On reaching the head of the queue.
+    /// When it reaches the head of the queue.
     Head,
-    /// Anew at every attempt.
+    /// Again at every attempt to send.
     Grant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PathCacheChoice {
-    /// Notified by one MAD that names the half; SLID, DLID and SL follow.
+    /// Hosts move when one MAD names the half; SLID, DLID and SL follow.
     Told,
-    /// Never: the drain must not complete.
+    /// Hosts never move. Use this to test that the drain does not complete.
     Never,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum AccountingChoice {
-    /// The paper's counting rules, compared with its figures.
+    /// The paper's counting rules, with its figures for comparison.
     Paper,
-    /// The plan's own counts, plain and optimised.
+    /// The plan's own counts, with plain and with optimised tables.
     Iba,
 }
 
@@ -426,8 +429,8 @@ fn is_the_users(error: &ScenarioError) -> bool {
     )
 }
 
-/// What scheme `auto` would do instead of the Double Scheme; none where another scheme was asked for, nothing changed,
-/// or several subnets were simulated.
+/// The change that scheme `auto` would make instead of the Double Scheme; `None` if another scheme was requested,
+/// nothing changed, or several subnets were simulated.
 fn auto_instead(routers: &Routers, scenario: &Scenario, report: &SimulationReport) -> Option<AutoInstead> {
     let several = scenario.subnets.len() > 1;
     if scenario.scheme != Scheme::Double || scenario.auto || several || !report.has_change() {
@@ -441,8 +444,8 @@ fn auto_instead(routers: &Routers, scenario: &Scenario, report: &SimulationRepor
     })
 }
 
-/// What stands against rewriting tables in place as other managers do, where scheme `auto` took forwarding entries in
-/// proved waves; none where nothing does, or the fabric is large.
+/// The objection to rewriting tables in place as other managers do, if scheme `auto` used forwarding entries in proved
+/// waves; `None` if there is none, or the fabric is large.
 fn in_place_refused(routers: &Routers, scenario: &Scenario, report: &SimulationReport) -> Option<String> {
     if !scenario.auto
         || report.scheme != Scheme::Ordered
@@ -622,8 +625,8 @@ impl Arguments {
         Ok((scenario.with_device_settings(self.device_settings()), routers))
     }
 
-    /// The tables that the change is to lead to, where files give them, for what is left of `whole`. `notes` say which
-    /// LIDs the captures have in two ways.
+    /// The target tables of the change, if files give them, for the remaining part of `whole`. `notes` name LIDs on
+    /// which the captures disagree.
     fn tables_after(
         &self,
         whole: &Fabric,

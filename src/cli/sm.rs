@@ -38,20 +38,20 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
-/// What routes where the chosen engines find nothing.
+/// The engine that takes over if the chosen engines find no routing.
 const FALLBACK_ENGINE: &str = "up-down-robust";
 
-/// How long a manager that was asked to end may take if it owes nothing, and if it has a change, its retired half or a
-/// recovery to end. The longer one is shorter than `TimeoutStopSec` of the service.
+/// How long a manager may take to stop if nothing is pending, and if it must finish a change, its retired half or a
+/// recovery. The longer time is shorter than `TimeoutStopSec` of the service.
 const STOP_OWING_NOTHING: Duration = Duration::from_secs(1);
 const STOP_OWING: Duration = Duration::from_secs(90);
-/// Interval between two looks whether that time is over.
+/// Interval between checks whether that time is over.
 const STOP_LOOK: Duration = Duration::from_millis(100);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Runs in the foreground; packaging/reconfig-sm.service runs it under systemd. Needs libibumad (Debian: libibumad3) and the \
-right to open /dev/infiniband/umadN. `reconfig status`, `reconfig change` and `reconfig events` control it.
+Runs in the foreground; packaging/reconfig-sm.service runs it under systemd. Requires libibumad (Debian: libibumad3) and \
+permission to open /dev/infiniband/umadN. Use `reconfig status`, `reconfig change` and `reconfig events` to control it.
 
 Examples:
   reconfig sm --list
@@ -59,47 +59,50 @@ Examples:
   reconfig sm --ca mlx5_0 --port 1 --guid2lid /var/lib/reconfig/guid2lid
   reconfig sm --subnet-prefix fec0000000000001 --prefix-routes /etc/opensm/prefix-routes.conf
 
-Exit codes: 0 stopped as asked; 2 wrong usage; 3 the port failed, a change was left unfinished or end ports closed, or with --once the subnet could not be brought up.")]
+Exit codes: 0 stopped on request; 2 wrong usage; 3 the port failed, a change was left unfinished or end ports closed, or with --once the subnet could not be brought up.")]
 #[command(mut_arg("devices", |option| choice::by_default(option, "standard")))]
+#[command(mut_arg("drain", |option| choice::by_default(option, "lifetime; with --devices agents token")))]
+#[command(mut_arg("sources", |option| choice::by_default(option, "fence; with --devices agents told")))]
 pub(super) struct Arguments {
-    /// List this machine's adapters and ports, and exit.
+    /// List this machine's adapters and ports and exit.
     #[arg(long)]
     list: bool,
     #[command(flatten)]
     port: PortArguments,
-    /// Bring the subnet up, and exit.
+    /// Bring the subnet up and exit.
     #[arg(long)]
     once: bool,
-    /// The routing engine, or several: the first that can route the subnet does.
+    /// Routing engine, or several in order of preference: the first that can route the subnet is used.
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = choice::MANAGERS_ENGINES, value_parser = choice::engine_names())]
     engine: Vec<String>,
-    /// Do not fall back. By default engine up-down-robust and scheme auto take over if the engine or the scheme finds
-    /// nothing proved, and the log and `reconfig status` report it.
+    /// Do not fall back. By default, engine up-down-robust and scheme auto take over if the chosen engine or scheme
+    /// yields nothing that is proved; the log and `reconfig status` report it.
     #[arg(long)]
     no_fallback: bool,
-    /// How the routing is changed: `auto` writes forwarding entries alone if every mixture of old and new ones is
-    /// proved, else moves hosts to the other half of their LIDs; `double` always moves them.
+    /// How to change the routing: `auto` writes forwarding entries only, if every mixture of old and new ones is
+    /// proved, and otherwise moves hosts to the other half of their LIDs; `double` always moves them.
     #[arg(long, value_name = "SCHEME", default_value = "auto", value_parser = ["auto", "double"])]
     scheme: String,
-    /// While idle, prepare plans for the loss of each switch and of each cable between switches, in at most this many
-    /// MiB, so that such a loss does not wait for planning.
+    /// While idle, prepare plans for the loss of each switch and of each cable between switches, using at most this
+    /// many MiB, so that such a loss need not wait for planning.
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "1024", value_parser = clap::value_parser!(u32).range(1..))]
     foresee: Option<u32>,
-    /// LID mask control of every end port: 2^LMC LIDs, one half in use and one spare; 0: one LID, so that only changes
-    /// by forwarding entries alone are made [default: that of a subnet that carries traffic, else 1].
+    /// LID mask control of every end port: 2^LMC LIDs, half of them in use and half spare. With 0, a port has one LID,
+    /// and only changes by forwarding entries alone are possible [default: that of a subnet that carries traffic, else
+    /// 1].
     #[arg(long, value_name = "LMC", value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
-    /// The most data VLs in operation; fewer if a port has fewer, but at least two [default: those of a subnet that
-    /// carries traffic, else 4].
+    /// Maximum number of data VLs in operation; fewer if a port has fewer, but at least two [default: those of a subnet
+    /// that carries traffic, else 4].
     #[arg(long, value_name = "VLS", value_parser = clap::value_parser!(u8).range(2..=15))]
     vls: Option<u8>,
-    /// What to do with a subnet that carries traffic under tables that can neither be proved nor mended with a proof:
-    /// `rewrite` them in place, as any subnet manager does, which no proof covers; `proved`: write nothing, and report
-    /// it.
+    /// What to do with a subnet that carries traffic under tables that can neither be proved nor repaired with a proof:
+    /// `rewrite` rewrites them in place, as any subnet manager does, without a proof; `proved` writes nothing and
+    /// reports it.
     #[arg(long, value_name = "WHAT", default_value = "rewrite", value_parser = ["rewrite", "proved"])]
     takeover: String,
-    /// Manage the subnet although adaptive routing, or fallback to other outputs, is on at switches. Proofs assume that
-    /// such a switch follows its forwarding entries, and do not cover packets that it sends elsewhere.
+    /// Manage the subnet even if switches have adaptive routing, or fallback to other outputs, enabled. Proofs assume
+    /// that such a switch follows its forwarding entries, and do not cover packets that it sends elsewhere.
     #[arg(long)]
     allow_adaptive: bool,
     #[command(flatten)]
@@ -117,68 +120,67 @@ pub(super) struct Arguments {
     /// HOQLife of switch ports that lead to end ports.
     #[arg(long, value_name = "N", default_value_t = AgeLimits::default().leaf_hoq_life, value_parser = clap::value_parser!(u8).range(0..=31))]
     leaf_hoq_life: u8,
-    /// This manager's priority, 0 to 15; at equal priority the lower port GUID has precedence.
+    /// Priority of this manager, 0 to 15; at equal priority the lower port GUID wins.
     #[arg(long, value_name = "PRIORITY", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=15))]
     priority: u8,
     #[command(flatten)]
     sm_key: SmKeyArguments,
-    /// Seconds between two polls of the master while on standby.
+    /// Seconds between polls of the master while on standby.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     standby_poll: f64,
-    /// The file that keeps LIDs between runs, in OpenSM's format; read at start, written when LIDs change.
+    /// File that keeps LIDs between runs, in OpenSM's format; read at start, written when LIDs change.
     #[arg(long, value_name = "FILE")]
     guid2lid: Option<PathBuf>,
-    /// The folder of the journal, in which each change is recorded before it is made, so that a manager that was killed
-    /// goes on where it stopped [default: $STATE_DIRECTORY, else /var/lib/reconfig for root and ~/.local/state/reconfig
-    /// for others].
+    /// Folder of the journal, which records each change before it is made, so that a restarted manager can continue it
+    /// [default: $STATE_DIRECTORY, else /var/lib/reconfig for root and ~/.local/state/reconfig for others].
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
-    /// Record nothing: after a crash the next manager mends the subnet from the tables of its devices alone.
+    /// Keep no journal: after a crash, the next manager repairs the subnet from the tables of its devices alone.
     #[arg(long, conflicts_with = "journal")]
     no_journal: bool,
     #[command(flatten)]
     m_key: MKeyArguments,
-    /// The subnet's GID prefix, in hexadecimal.
+    /// GID prefix of the subnet, in hexadecimal.
     #[arg(long, value_name = "PREFIX", default_value = "fe80000000000000", value_parser = hexadecimal)]
     subnet_prefix: u64,
-    /// OpenSM's prefix-routes file: which router ports lead to which other subnets; read at start.
+    /// OpenSM's prefix-routes file, which maps other subnets to router ports; read at start.
     #[arg(long, value_name = "FILE")]
     prefix_routes: Option<PathBuf>,
-    /// HopLimit of paths found by prefix routes, whose length is unknown; OpenSM's is 255.
+    /// HopLimit of paths found by prefix routes, whose length is unknown; OpenSM uses 255.
     #[arg(long, value_name = "HOPS", default_value_t = Remote::OPENSM_HOP_LIMIT, requires = "prefix_routes", value_parser = clap::value_parser!(u8).range(2..))]
     hop_limit: u8,
-    /// The most SMPs outstanding.
+    /// Maximum number of outstanding SMPs.
     #[arg(long, value_name = "SMPS", default_value_t = Timing::STANDARD_WINDOW as u16, value_parser = clap::value_parser!(u16).range(1..=4096))]
     window: u16,
-    /// Milliseconds without an answer after which an SMP is sent again.
+    /// Milliseconds without an answer after which an SMP is retransmitted.
     #[arg(long, value_name = "MS", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     timeout: u32,
-    /// How often an SMP is sent again.
+    /// Maximum retransmissions of an SMP.
     #[arg(long, value_name = "TIMES", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=30))]
     retries: u32,
-    /// Seconds between two light sweeps while the subnet is quiet; 0: none.
+    /// Seconds between light sweeps while the subnet is quiet; 0: none.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     sweep: f64,
-    /// The control socket, for `reconfig status`, `change` and `events`; not created with --once.
+    /// Control socket for `reconfig status`, `change` and `events`; not created with --once.
     #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
     socket: PathBuf,
     /// Serve Prometheus metrics over HTTP at this address, such as 127.0.0.1:9710 [default: off].
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Allow a --metrics address that others can reach.
+    /// Allow a --metrics address that other machines can reach.
     #[arg(long, requires = "metrics")]
     metrics_anywhere: bool,
-    /// Serve a page that shows the manager, the subnet and a change under way, at this loopback address, such as
-    /// 127.0.0.1:9711: read only, for any browser on this machine [default: off].
+    /// Serve a read-only page that shows the manager, the subnet and any change in progress, at this loopback address,
+    /// such as 127.0.0.1:9711, for browsers on this machine [default: off].
     #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
     web: Option<SocketAddr>,
-    /// Format of the log.
+    /// Log format.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]
     log_format: String,
     /// Pause at every barrier of a change until ordered to continue.
     #[arg(long)]
     pause_at_barriers: bool,
-    /// Lose, delay and duplicate MADs deliberately, for tests: `loss=0.2,late=0.2,late-ms=300,double=0.01,seed=7`.
+    /// Deliberately lose, delay and duplicate MADs, for tests: `loss=0.2,late=0.2,late-ms=300,double=0.01,seed=7`.
     #[arg(long, value_name = "FAULTS", value_parser = faults)]
     faults: Option<Faults>,
     #[command(flatten)]
@@ -307,7 +309,7 @@ async fn run_on(
     outcome.map(|()| Answer::Yes).map_err(Failure::undone)
 }
 
-/// Serves the page about the manager. A thread of its own draws it, while somebody looks.
+/// Serves the page about the manager. A separate thread draws it while a client is connected.
 async fn show(address: SocketAddr, frontend: &mut Frontend) -> Result<(), Failure> {
     let server = WebServer::bind(address).await.map_err(Failure::input)?;
     let bound = server.address().map_err(Failure::undone)?;
@@ -485,8 +487,8 @@ fn timing(arguments: &Arguments) -> Timing {
     }
 }
 
-/// The first signal orders the manager to stop, which it does by itself between two things that it does. It is stopped
-/// where it is by the second, or when its time is over.
+/// The first signal orders the manager to stop, which it does between two operations. The second signal, or the end of
+/// its time limit, stops it where it is.
 async fn asked_to_end(mailbox: &SharedMailbox) {
     signal_to_end().await;
     tracing::info!("asked to end: ends after a change under way, or at once if asked again");

@@ -14,7 +14,7 @@ Examples:
   reconfig status --sweep
   reconfig status --log debug,reconfig::subnet=trace
 
-Exit codes: 0 all is well, 1 the manager is the master and the subnet is not up, a device is degraded, something failed and is retried, or another manager does not take or release the subnet, 2 wrong usage, 3 no manager answered.")]
+Exit codes: 0 all is well; 1 the manager is the master and the subnet is not up, a device is degraded, a failed operation is being retried, the journal takes no record, or another manager does not take over or release the subnet; or another is master because this one's own port or switch fails; 2 wrong usage; 3 no manager answered.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,
@@ -47,9 +47,9 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let is_well = status.subnet_up && status.degraded.is_empty() && status.trouble.is_none();
     Ok(match status.role.as_str() {
         "master" | "yielding" => is_well.into(),
-        // Nobody manages the whole subnet.
+        // No manager manages the whole subnet.
         "waiting" | "handing-over" => Answer::No,
-        "discovering" if status.trouble.is_some() => Answer::No,
+        "discovering" | "standby" if status.trouble.is_some() => Answer::No,
         _ => Answer::Yes,
     })
 }

@@ -1,15 +1,14 @@
-//! What a command line lacks or misspells, in words of this program where those of the parser do not help: numbers are
-//! named by their units, engines and commands by what they are called here, and a change is asked for without a list of
-//! every option that can name one.
+//! Usage errors in this program's terms where the parser's do not help: numbers are named by their units, engines and
+//! commands by their names here, and a missing change is reported without listing every option that can name one.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use reconfig::routing;
 use std::io::Write;
 
-/// What the standard library says of text that is no number, without saying which number is expected.
+/// The standard library's messages for text that is not a number; they do not say which number is expected.
 const NO_NUMBER: [&str; 2] = ["invalid digit found in string", "cannot parse integer from empty string"];
 
-/// Commands that others have, and their counterparts.
+/// Commands of other programs, and their counterparts here.
 const COUNTERPARTS: [(&[&str], &str); 2] = [
     (
         &["verify", "certify", "prove", "validate"],
@@ -28,7 +27,7 @@ pub(super) fn print(error: &clap::Error) {
     };
 }
 
-/// The text of an error, if the parser's own does not do.
+/// The text of an error, if the parser's own text is not enough.
 fn retold(error: &clap::Error, text: &str) -> Option<String> {
     match error.kind() {
         ErrorKind::ValueValidation => {
@@ -65,7 +64,7 @@ fn retold(error: &clap::Error, text: &str) -> Option<String> {
     }
 }
 
-/// What another command calls this option, or where an option for a change is.
+/// The name of this option in another command, or the commands that have it.
 fn elsewhere(option: &str, text: &str) -> Option<String> {
     match option {
         "--fdbs" | "--lfts"

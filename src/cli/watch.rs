@@ -1,5 +1,5 @@
-//! `reconfig watch`: the local manager on one screen, kept up to date: what it is, the change under way with its
-//! states, what happened last.
+//! `reconfig watch`: the local manager on one screen, kept up to date: its state, the change in progress, and recent
+//! events.
 
 use super::manager::{Socket, ask, unexpected};
 use super::outcome::{Answer, Failure};
@@ -19,7 +19,7 @@ use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// The most events that are kept.
+/// Number of events kept.
 const KEPT: usize = 500;
 
 #[derive(Debug, clap::Args)]
@@ -28,13 +28,13 @@ Examples:
   reconfig watch
   reconfig watch --socket /run/reconfig/mlx5_0.sock --every 200
 
-Keys: q or Esc ends; arrows, Page Up, Page Down, Home and End scroll the events; m shows and hides the facts of the \
-manager. If the manager ends, the screen stays as it was and says so, until a manager is there again. `reconfig events` \
+Keys: q or Esc quits; arrows, Page Up, Page Down, Home and End scroll the events; m shows and hides the facts of the \
+manager. If the manager ends, the screen says so and keeps its last state until a manager is running again. `reconfig events` \
 prints the same events line by line, for programs and pipes.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,
-    /// Milliseconds from one look at the manager's state to the next.
+    /// Refresh interval of the manager's state, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(50..=60_000))]
     every: u64,
 }
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     ended.map(|()| Answer::Yes)
 }
 
-/// Two connections to one manager: one is asked, the other listens.
+/// Two connections to one manager: one for requests, one for events.
 struct Source {
     client: ControlClient,
     events: Receiver<ControlEvent>,
@@ -90,7 +90,7 @@ fn follow(
     let mut source = Some(source);
     loop {
         let heard: Vec<ControlEvent> = source.iter().flat_map(|source| source.events.try_iter()).collect();
-        // Of which change a state is, and what it waits for, the status tells.
+        // The status tells which change a state belongs to, and what it waits for.
         let is_new = heard.iter().any(|event| matches!(event.what, EventKind::State { .. }));
         heard.into_iter().for_each(|event| seen.hear(event));
         if is_new || looked.elapsed() >= every {
@@ -99,7 +99,7 @@ fn follow(
             match source.as_mut().map(Source::status) {
                 Some(Ok(status)) => seen.sees(status),
                 _ => {
-                    // What was heard before the end counts.
+                    // Events received before the end count.
                     source.iter().flat_map(|source| source.events.try_iter()).for_each(|event| seen.hear(event));
                     source = None;
                     seen.is_gone();
@@ -120,26 +120,26 @@ fn follow(
     }
 }
 
-/// What is on the screen.
+/// The contents of the screen.
 struct Watched {
     status: Status,
-    /// The last ones, the newest first.
+    /// The latest events, newest first.
     events: VecDeque<ControlEvent>,
-    /// The state of the change under way, as heard: it may be over before the next look.
+    /// The state of the change in progress, from events: it may end before the next refresh.
     state: Option<String>,
-    /// What began it, if that was heard.
+    /// What started it, if that event was received.
     begun: Option<String>,
-    /// Lines of events above the screen.
+    /// Lines of events scrolled off above the screen.
     scrolled: u16,
-    /// The most lines that can be, and how many are shown, as drawn last.
+    /// The maximum scroll position, and the number of lines shown, as last drawn.
     reach: (u16, u16),
-    /// Whether the manager has ended, and no other one answers.
+    /// Whether the manager has ended, and no other manager answers.
     gone: bool,
-    /// Whether the user wants to see the facts of the manager; none where room decides.
+    /// Whether the user wants to see the facts of the manager; `None` lets the available space decide.
     facts: Option<bool>,
 }
 
-/// The fewest lines of events for which the facts of the manager give way, borders included.
+/// Minimum lines of events, borders included; the facts of the manager give way to them.
 const EVENTS: u16 = 8;
 
 impl Watched {
@@ -152,7 +152,7 @@ impl Watched {
         (self.status, self.gone) = (status, false);
     }
 
-    /// Nobody answers: what is shown is the last that was seen.
+    /// No manager answers: the last known state stays on the screen.
     fn is_gone(&mut self) {
         if !std::mem::replace(&mut self.gone, true) {
             let text = "the manager is gone; times above are those of the one that follows".to_string();
@@ -170,7 +170,7 @@ impl Watched {
             EventKind::Role { .. } | EventKind::SubnetUp { .. } => self.state = None,
             _ => {}
         }
-        // Who reads what happened before goes on reading that.
+        // A user who has scrolled back keeps the same view.
         if self.scrolled > 0 {
             self.scrolled = self.scrolled.saturating_add(lines(&event).len() as u16);
         }
@@ -200,7 +200,7 @@ impl Watched {
         let width = usize::from(area.width.saturating_sub(2));
         let (facts, first) = (folded(&report::manager_facts(&self.status), width), self.head(width));
         let [above, height] = [first.len(), facts.lines().count()].map(|lines| lines as u16 + 2);
-        // What happens is what the screen is for: in a low terminal the facts are there at a key.
+        // Events take precedence: in a low terminal a key shows the facts.
         let has_room = area.height > above + height + EVENTS;
         let shows_facts = *self.facts.get_or_insert(has_room);
         let height = if shows_facts { height } else { 0 };
@@ -225,6 +225,7 @@ impl Watched {
         frame.render_widget(Paragraph::new(keys).dim(), foot);
     }
 
+    /// The events received.
     fn events(&self) -> Vec<Line<'static>> {
         if self.events.is_empty() {
             return vec![Line::from("nothing has happened since the manager began").dim()];
@@ -232,7 +233,7 @@ impl Watched {
         self.events.iter().flat_map(lines).collect()
     }
 
-    /// The verdict, who the manager is, and the states of the change.
+    /// The verdict, the identity of the manager, and the states of the change.
     fn head(&self, width: usize) -> Vec<Line<'static>> {
         let status = &self.status;
         let state = self.state.as_deref().unwrap_or(&status.state);
@@ -247,7 +248,7 @@ impl Watched {
             (false, _) => ("NOT UP", Color::Red),
         };
         let word = format!(" {word} ");
-        // What stands behind the word, and under it.
+        // The text after the word, and below it.
         let room = width.saturating_sub(word.chars().count() + 2);
         let told = format!("{}\n{}", self.verdict(state, changes), report::manager_line(status));
         let told = folded(&told, room);
@@ -284,7 +285,7 @@ impl Watched {
         if let Some(at) = standing.states.iter().position(|own| own == state) {
             lines.push(steps(&standing.states, at, " → "));
         }
-        // What was heard since may be of another wave.
+        // Events received since may belong to another wave.
         if state == self.status.state {
             let ChangeStanding { wave, waves, name, barriers, passed, .. } = standing;
             let mut line = Line::from(format!("wave {wave} of {waves}, {name}: "));
@@ -295,7 +296,7 @@ impl Watched {
     }
 }
 
-/// Steps of which those before `at` are over.
+/// A line of steps, of which those before `at` are over.
 fn steps(names: &[String], at: usize, arrow: &'static str) -> Line<'static> {
     let spans = names.iter().enumerate().flat_map(|(rank, own)| {
         let style = match rank.cmp(&at) {
@@ -308,8 +309,7 @@ fn steps(names: &[String], at: usize, arrow: &'static str) -> Line<'static> {
     Line::from(spans.collect::<Vec<_>>())
 }
 
-/// A text whose lines are no longer than `width`: what does not fit goes on below, under the column of values if the
-/// line has one.
+/// Wraps a text to `width`: the rest of a line continues below, under the column of values if the line has one.
 fn folded(text: &str, width: usize) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -335,7 +335,7 @@ fn folded(text: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-/// Lines of which none is longer than `width`, in their styles.
+/// Wraps lines to `width` and keeps their styles.
 fn folded_lines(lines: Vec<Line<'static>>, width: usize) -> Vec<Line<'static>> {
     let parts = |line: Line<'static>| {
         let style = line.spans.first().map_or(line.style, |span| line.style.patch(span.style));
@@ -345,7 +345,7 @@ fn folded_lines(lines: Vec<Line<'static>>, width: usize) -> Vec<Line<'static>> {
     lines.into_iter().flat_map(parts).collect()
 }
 
-/// An event as lines: a change that ended has several.
+/// An event as lines; the end of a change takes several.
 fn lines(event: &ControlEvent) -> Vec<Line<'static>> {
     let style = match &event.what {
         EventKind::Warning { .. } | EventKind::Missed { .. } => Style::new().fg(Color::Yellow),

@@ -1,4 +1,4 @@
-//! `reconfig what-if`: what the loss of each switch and cable would do.
+//! `reconfig what-if`: the effect of losing each switch and cable.
 
 use super::choice::{
     self, DeviceArguments, EngineArguments, FromArguments, MANAGERS_ENGINES, PartitionArguments, RateArguments,
@@ -9,7 +9,7 @@ use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
 use super::page::{Page, shell};
-use super::progress::{Counted, Waiting};
+use super::progress::{Counted, Interrupt, Waiting};
 use super::{Common, FabricReading};
 use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
@@ -23,7 +23,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// The most pairs that are looked at.
+/// Limit on the pairs that are examined.
 const MOST_PAIRS: usize = 1_000_000;
 
 /// Losses that the table lists without `--all`.
@@ -31,12 +31,13 @@ const LISTED: usize = 20;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Each loss is sudden. Pairs out are those of an end port and a LID that have no way until the change that answers the loss. \
-They are out while the manager finds the loss, while it plans the change, and for the time that the writes take. The line \
-`time` shows what planning takes on this machine; a manager with --foresee has planned beforehand. The worst losses come \
-first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out \
-for longest. --worst chooses in this order among the losses that put pairs out, and then among the others. Those for \
-which no change was planned come last, since for how long their pairs are out is not known.
+Each loss is sudden. A pair of an end port and a LID is out if it has no path until the change that answers the loss. \
+It is out while the manager finds the loss, while it plans the change, and while the writes take effect. The line \
+`time` shows how long planning takes on this machine; a manager with --foresee has planned beforehand. The worst losses are \
+listed first: those that no proved change answers, then those that cut off most end ports, then those that put most pairs \
+out for longest. Changes are planned for the worst first: for the losses that put pairs out, then for the others. --worst \
+limits their number. An interrupt (Ctrl-C) ends planning, and the table shows what was planned by then. Losses for \
+which no change was planned are listed last, because the duration of their outage is unknown.
 
 Examples:
   reconfig what-if fabric.ibnetdiscover
@@ -46,41 +47,44 @@ Examples:
   reconfig what-if fabric.ibnetdiscover --json | jq '.losses[] | select(.change.scheme == \"double\") | .dies'
 
 Exit codes: 0 a proved change answers every loss (with --worst, every loss for which one was planned); 1 some loss has no proved change; 2 wrong usage or unreadable input; 3 the routing in force \
-cannot be proved, or a file cannot be written.")]
+cannot be proved, a file cannot be written, or it was interrupted.")]
 #[command(mut_arg("devices", |option| choice::by_default(option, "standard")))]
+#[command(mut_arg("drain", |option| choice::by_default(option, "lifetime; with --devices agents token")))]
+#[command(mut_arg("sources", |option| choice::by_default(option, "fence; with --devices agents told")))]
+#[command(mut_arg("window", |option| choice::by_default(option, "16; with --devices agents one per device")))]
 #[command(mut_arg("engine", |option| choice::by_default(option, MANAGERS_ENGINES)))]
 pub(super) struct Arguments {
     /// The fabric: a file in any form of docs/READING.md; `-` is standard input.
     fabric: PathBuf,
-    /// Lose every two of the switches and cables at once, in place of each alone; a cable goes with its switch, and
-    /// makes no pair with it.
+    /// Lose every pair of switches and cables at once, instead of each alone; a switch and one of its own cables are no
+    /// pair.
     #[arg(long)]
     pairs: bool,
-    /// Lose every cable between switches, not only the busiest of those between the same two.
+    /// Lose every cable between switches, not just the busiest between each two.
     #[arg(long)]
     every_cable: bool,
-    /// Lose the cables to end ports too.
+    /// Also lose the cables to end ports.
     #[arg(long)]
     host_cables: bool,
-    /// Plan changes only for this many losses: the first of the table that put pairs out. For the others, report only
-    /// which end ports are cut off and how many pairs are out, which takes much less time.
+    /// Plan changes only for this many losses: the first in the table that put pairs out. For the others, report only
+    /// which end ports are cut off and how many pairs are out, which is much faster.
     #[arg(long, value_name = "NUMBER")]
     worst: Option<usize>,
-    /// List every loss, not only the twenty worst.
+    /// List every loss, not just the twenty worst.
     #[arg(long)]
     all: bool,
-    /// Write every loss to this file, a line each: names of columns first, times in nanoseconds.
+    /// Write every loss to FILE as CSV, one per line, with a header; times are in nanoseconds.
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// The file for the result as a page of HTML that needs nothing beside itself.
+    /// Write the result to FILE as a self-contained HTML page.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     #[command(flatten)]
     engine: EngineArguments,
     #[command(flatten)]
     from: FromArguments,
-    /// The LID mask control; LIDs are renumbered if the capture has a smaller one [default: 1, or more if the engines
-    /// need more LIDs]
+    /// LID mask control; LIDs are renumbered if the capture's LMC is smaller [default: 1, or more if the engines need
+    /// more LIDs]
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
     lmc: Option<u8>,
     /// Data VLs in operation: 1, 2, 4, 8 or 15; fewer if a port has fewer [default: 4, or more if the engines need more
@@ -93,7 +97,7 @@ pub(super) struct Arguments {
     reserved: ReservedArguments,
     #[command(flatten)]
     turn_back: TurnBackArguments,
-    /// The node that runs the subnet manager [default: where the capture was made, or the first host].
+    /// Node that runs the subnet manager [default: the node that made the capture, or the first host].
     #[arg(long, value_name = "NODE")]
     sm: Option<String>,
     #[command(flatten)]
@@ -122,6 +126,9 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     batch.finish()?;
     screen.show(&report, || report::what_if(&report))?;
+    if report.is_interrupted {
+        return Err(Failure::undone(anyhow!("interrupted: losses for which no change was planned are listed as such")));
+    }
     Ok(report.is_yes().into())
 }
 
@@ -160,10 +167,7 @@ impl Arguments {
         let fabric = whole.fabric();
         let elements = Elements::of(fabric, whole.cables(self.every_cable), self.host_cables);
         let losses = if self.pairs { elements.by_two(fabric)? } else { elements.losses.clone() };
-        let after = match self.worst {
-            None => answered(&whole, &losses),
-            Some(most) => answered_worst(&whole, &losses, most),
-        };
+        let (after, is_interrupted) = answered(&whole, &losses, self.worst.unwrap_or(losses.len()));
         let named = |(loss, (after, ns))| LossReport::of(fabric, names(fabric, loss), after, ns);
         let (lmc, renumbered) = (greatest_lmc(fabric), renumbered(captured, fabric));
         Ok(WhatIfReport {
@@ -181,6 +185,7 @@ impl Arguments {
             losses: losses.iter().zip(after).map(named).collect(),
             notes: whole.note.clone().into_iter().chain(renumbered).collect(),
             replay: None,
+            is_interrupted,
             listed: (!self.all).then_some(LISTED),
         })
     }
@@ -199,33 +204,39 @@ fn renumbered(captured: &Fabric, fabric: &Fabric) -> Option<String> {
     })
 }
 
-/// What becomes of a subnet after a loss, and the nanoseconds that it took to find out.
+/// The subnet after a loss, and the nanoseconds that the computation took.
 type Timed = (AfterLoss, u64);
 
-fn answered(whole: &WhatIf<'_>, losses: &[Loss]) -> Vec<Timed> {
-    looked_at(losses, &|loss| whole.after(loss))
-}
-
-/// The same, with changes for the worst only.
-fn answered_worst(whole: &WhatIf<'_>, losses: &[Loss], most: usize) -> Vec<Timed> {
-    let mut after = looked_at(losses, &|loss| whole.unanswered(loss));
+/// The answers to all losses, with changes planned for the worst of them until an interrupt, and whether there was one.
+fn answered(whole: &WhatIf<'_>, losses: &[Loss], most: usize) -> (Vec<Timed>, bool) {
+    let unanswered = looked_at(losses, "losses looked at", &|loss| Some(whole.unanswered(loss)));
+    let mut after: Vec<Timed> = unanswered.into_iter().flatten().collect();
     let worst = change::worst(after.iter().map(|(own, _)| own), most);
     let chosen: Vec<Loss> = worst.iter().map(|&place| losses[place].clone()).collect();
-    worst.into_iter().zip(answered(whole, &chosen)).for_each(|(place, own)| after[place] = own);
-    after
+    let interrupt = Interrupt::awaited();
+    let planned = looked_at(&chosen, "losses, the worst first", &|loss| (!interrupt.came()).then(|| whole.after(loss)));
+    let is_interrupted = planned.iter().any(Option::is_none);
+    for (place, own) in worst.into_iter().zip(planned) {
+        after[place] = own.unwrap_or_else(|| after[place].clone());
+    }
+    (after, is_interrupted)
 }
 
-fn looked_at(losses: &[Loss], look: &(dyn Fn(&Loss) -> AfterLoss + Sync)) -> Vec<Timed> {
-    let progress = Counted::of(losses.len(), "losses");
+fn looked_at(
+    losses: &[Loss],
+    what: &'static str,
+    look: &(dyn Fn(&Loss) -> Option<AfterLoss> + Sync),
+) -> Vec<Option<Timed>> {
+    let progress = Counted::of(losses.len(), what);
     change::each(losses, &|loss| {
         let begun = Instant::now();
-        let after = look(loss);
+        let after = look(loss)?;
         progress.passes();
-        (after, begun.elapsed().as_nanos() as u64)
+        Some((after, begun.elapsed().as_nanos() as u64))
     })
 }
 
-/// What can be lost alone.
+/// The elements that can be lost one at a time.
 struct Elements {
     losses: Vec<Loss>,
     switches: usize,
@@ -248,7 +259,7 @@ impl Elements {
         Elements { host_cables: losses.len() - switches - between, losses, switches, cables: between }
     }
 
-    /// Every two of them, but for a switch and a cable that ends at it: that is the loss of the switch alone.
+    /// Every pair of elements, except a switch and a cable that ends at it: that is the loss of the switch alone.
     fn by_two(&self, fabric: &Fabric) -> Result<Vec<Loss>, Failure> {
         let ends =
             |&port: &PortId| [Some(port), fabric.peer(port)].into_iter().flatten().map(|end| fabric.port(end).node);

@@ -87,7 +87,7 @@ impl FenceJudge {
         FenceJudge { ticket, half, spared: None, waiting: ports.into_iter().collect() }
     }
 
-    /// The same where a service level is of neither half, so that it stays open.
+    /// This judge, with a service level of neither half that stays open.
     #[must_use]
     pub fn sparing(self, reserved: Option<Sl>) -> FenceJudge {
         FenceJudge { spared: reserved, ..self }

@@ -51,7 +51,7 @@ impl TokenJudge {
         // Rounds of different questions share no number, so a late token of an earlier change ends here.
         let Some(round) = self.ticket.rounds().iter().position(|&round| round == reading.round) else { return };
         if round > self.round {
-            // The second round is started only when every leaf has reported the first (D.3). Nobody of ours started
+            // The second round is started only when every leaf has reported the first (D.3). No device of ours started
             // this token, so it may be ahead of replies.
             self.spoilt.get_or_insert(NoVerdict::EarlyToken { channel: reading.channel });
         } else if reading.lanes != self.lanes {

@@ -1,4 +1,4 @@
-//! What changes begin with, found out in a thread while the subnet is quiet.
+//! The base of future changes, computed in a thread while the subnet is quiet.
 //!
 //! The proof of the routing in force, and what the judges need of it, depend on nothing that a loss may change. So they
 //! are computed once after each change. A change that is prepared with them is the change that would be prepared
@@ -34,7 +34,7 @@ impl BaseKeeper {
         let (own, shared, turn) = (of.clone(), base.clone(), self.turn.clone());
         let work = move || {
             let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-            // Nobody waits for it any more where the state has passed.
+            // The result is no longer wanted once the state has passed.
             if shared.is_shared() {
                 shared.find_out(&own);
             }
@@ -45,7 +45,7 @@ impl BaseKeeper {
         self.at_work = Some(Work { of, base });
     }
 
-    /// What is known of the state that it began with last, now or later.
+    /// The base of the state that it last started from, available now or later.
     pub fn known(&self) -> Option<KnownBase> {
         self.at_work.as_ref().map(|work| work.base.clone())
     }
@@ -64,7 +64,7 @@ impl Work {
 }
 
 impl Running {
-    /// What a change begins with.
+    /// The base that a change begins with.
     pub(super) fn in_force(&self, policy: Policy) -> InForce {
         InForce {
             before: self.routed.clone(),

@@ -113,7 +113,7 @@ impl<S: SubnetManager> Driver<S> {
         moved_alike(plan.plan(), self.subnet.settle_ns())
     }
 
-    /// What comes before the first command of a plan.
+    /// The steps before the first command of a plan.
     async fn begin(
         &mut self,
         own: &ChangeUnderWay,
@@ -276,8 +276,8 @@ impl<S: SubnetManager> Driver<S> {
         Ok(())
     }
 
-    /// The commands after the first event of a run. If something was lost since a change was left, whatever that calls
-    /// for comes before the first of its questions.
+    /// The commands after the first event of a run. If something was lost since a change was left, the reaction to that
+    /// precedes the first of its questions.
     fn first_commands(&mut self, first: Event) -> Vec<Command> {
         let taken_up = match &first {
             Event::Continue(plan, _) => Some(plan.clone()),
@@ -413,8 +413,8 @@ impl<S: SubnetManager> Driver<S> {
         Ok(())
     }
 
-    /// What this command needs closed at end ports (P3.8); none if it leaves the fence as it is. Only scheme `double`
-    /// moves sources.
+    /// The fence that this command needs at end ports (P3.8); `None` if it leaves the fence as it is. Only scheme
+    /// `double` moves sources.
     fn fence(&self, plan: &Plan, command: &Command) -> Option<Fence> {
         let wave = self.state.progress().filter(|_| plan.scheme() == Scheme::Double)?.wave();
         let stage = match (command, plan.waves()[wave].phase) {
@@ -491,7 +491,7 @@ impl<S: SubnetManager> Driver<S> {
             }
             // The split was undone. Once the spare entries are rewritten too, all tables are as before.
             Some(Outcome::CalledOff(_)) => {
-                // The machine leaves entries of the spare half as they are, since nobody uses them. But the next plan
+                // The machine leaves entries of the spare half as they are, because they are unused. But the next plan
                 // writes only blocks that differ from the recorded ones, so devices must hold what is recorded.
                 let spare = log.reached.take().map_or_else(Vec::new, |reached| initial_blocks(plan, reached));
                 self.apply(&spare, WriteOrder::Any).await?;
@@ -522,15 +522,15 @@ impl Log {
     }
 }
 
-/// The end ports that come up with a change.
+/// The end ports that a change brings up.
 fn newcomers(plan: &Plan) -> Vec<PortId> {
     let Draft { surviving, routed, .. } = plan.draft();
     surviving.end_ports().filter(|&port| routed.peer(port).is_none()).collect()
 }
 
 /// Whether a change follows a loss by forwarding entries alone. Hosts wait for it, and no later manager needs its
-/// record: nothing is closed, no half is to follow, nothing was ordered away, and the entries that devices hold show
-/// what it has come to.
+/// record: nothing is closed, no half is to follow, nothing was removed by order, and the entries that devices hold
+/// show how far it got.
 fn needs_no_record(plan: &Plan) -> bool {
     let Draft { scheme, routed, surviving, after, .. } = plan.draft();
     let nothing_comes = !lacks(routed, after);

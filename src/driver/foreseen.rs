@@ -1,11 +1,10 @@
 //! Plans for losses that have not happened: prepared in a thread while the subnet is quiet, and taken when one of them
 //! happens.
 //!
-//! A preparation is a function of the state of the subnet, of the intent and of what is left, and nothing else. So a
-//! plan that was prepared for the same three is the plan that would be prepared now, and that they are the same is
-//! checked before it is taken. A plan is for the loss of one switch or of one cable between switches; whatever else
-//! happens is prepared when it has happened. Deliberately omitted: the loss of a host, which leaves nothing to be
-//! routed around.
+//! A preparation is a function of the state of the subnet, the intent and the surviving fabric, and of nothing else. So
+//! a plan that was prepared for the same three is the plan that would be prepared now; that they are the same is
+//! checked before it is used. A plan is for the loss of one switch or of one cable between switches; other losses are
+//! planned when they happen. Deliberately omitted: the loss of a host, which leaves nothing to be routed around.
 
 use super::sighting::lacks;
 use super::{Intent, Running, prepared};
@@ -22,14 +21,14 @@ use std::time::Duration;
 /// How long a thread that pauses waits before it looks again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How far the plans for single losses are.
+/// Progress of the plans for single losses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ForeseenCount {
     /// Switches and cables between switches that can be lost.
     pub losses: usize,
-    /// Those with a plan.
+    /// Losses with a plan.
     pub ready: usize,
-    /// Those for which none can be prepared: the SM is cut off, or no scheme is proved.
+    /// Losses for which no plan can be prepared: the SM is cut off, or no scheme is proved.
     pub without: usize,
     /// Memory that the plans take, about, in bytes.
     pub bytes: usize,
@@ -37,16 +36,16 @@ pub struct ForeseenCount {
     pub full: bool,
 }
 
-/// Prepares plans for the losses that may come next.
+/// Prepares plans for the losses that may happen next.
 pub struct Foreseer {
-    /// The most memory that plans take, about, in bytes. What a preparation takes while it lasts comes on top.
+    /// Approximate limit on the memory of plans, in bytes. A running preparation needs memory on top.
     most_bytes: usize,
     at_work: Option<Work>,
     /// Held while a plan is prepared: a thread that ends with the plan in hand may still be there when the next begins.
     turn: Arc<Mutex<()>>,
 }
 
-/// Plans from one state of a subnet. Dropped, its thread ends after the plan in hand.
+/// Plans from one state of a subnet. When this is dropped, its thread stops after the current plan.
 struct Work {
     base: Base,
     shared: Arc<Shared>,
@@ -128,8 +127,8 @@ enum Loss {
 }
 
 impl Foreseer {
-    /// One that has not begun. Its plans take `most_bytes` at most, by an estimate; what a preparation takes while it
-    /// lasts comes on top.
+    /// A foreseer that has not started. Its plans use at most an estimated `most_bytes`; a running preparation needs
+    /// memory on top.
     pub fn new(most_bytes: usize) -> Foreseer {
         Foreseer { most_bytes, at_work: None, turn: Arc::default() }
     }
@@ -142,12 +141,12 @@ impl Foreseer {
         Foreseer { at_work: Some(Work { base, shared }), ..Foreseer::new(0) }
     }
 
-    /// How far it is.
+    /// Its progress.
     pub fn count(&self) -> ForeseenCount {
         self.at_work.as_ref().map(|work| work.shared.plans().count).unwrap_or_default()
     }
 
-    /// Begins with the losses that may come next, unless it has begun from this very state.
+    /// Starts with the losses that may happen next, unless it has already started from this state.
     pub fn begin(&mut self, running: &Running, intent: &Intent, settle_ns: Option<u64>) {
         self.begin_from(Base { running: running.clone(), intent: intent.clone(), settle_ns, in_turn: true });
     }

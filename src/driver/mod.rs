@@ -3,11 +3,12 @@
 //!
 //! On entry: a [`SubnetManager`] and the known state of the subnet ([`Running`]). On return of a change: a
 //! [`ChangeRecord`], and an updated `Running`, from which the next change starts. Between two commands the driver
-//! checks whether the subnet changed: an event counts as a change only if a glance or a sweep confirms it, since traps
-//! repeat and come late. Writes to dead elements count as done. A newcomer does not disturb a change in progress: the
-//! next change serves it, and it must be known beforehand ([`fabric::difference`](crate::fabric::difference) makes the
-//! union of two fabrics). With a journal every command is on disk before it is carried out, and a later driver goes on
-//! where an earlier one was killed ([`StandingChange`]). Deliberately omitted: any decision (`machine`).
+//! checks whether the subnet changed: an event counts as a change only if a glance or a sweep confirms it, because
+//! traps repeat and arrive late. Writes to dead elements count as done. A newcomer does not disturb a change in
+//! progress: the next change serves it, and it must be known by then ([`fabric::difference`](crate::fabric::difference)
+//! makes the union of two fabrics). With a journal, every command is on disk before it is carried out, and a later
+//! driver continues where an earlier one was killed ([`StandingChange`]). Deliberately omitted: any decision
+//! (`machine`).
 
 mod ahead;
 mod error;
@@ -133,7 +134,7 @@ impl Trail {
         self.0.borrow_mut().entered.push(state);
     }
 
-    /// Where the change under way stands, or one that stands still; none between changes.
+    /// Position of the change in progress, or of a halted one; `None` between changes.
     pub fn progress(&self) -> Option<ChangeProgress> {
         self.0.borrow().progress.clone()
     }
@@ -166,7 +167,7 @@ pub struct Driver<S> {
     abort: AbortHandle,
     trail: Trail,
     foreseer: Option<Foreseer>,
-    /// What changes begin with, where it is found out ahead.
+    /// The base of future changes, if it is computed ahead.
     bases: BaseKeeper,
     journal: Option<Journal>,
     /// Since when the journal takes nothing, in nanoseconds.
@@ -206,8 +207,8 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Has every change prepared as one plan: what forwarding entries alone serve after a loss does not come before
-    /// scheme `double` ([`change::prepare_in_turn`]).
+    /// Has every change prepared as one plan: pairs that forwarding entries alone can serve after a loss are not served
+    /// before scheme `double` ([`change::prepare_in_turn`]).
     pub fn plan_whole(&mut self) {
         self.in_turn = false;
     }
@@ -263,10 +264,13 @@ impl<S: SubnetManager> Driver<S> {
         self.journal.as_mut()
     }
 
-    /// Why changes are not recorded, though there is a journal: it had no room for half a minute, or has had none since
-    /// the start.
-    pub fn unrecorded(&self) -> Option<&str> {
-        self.journal.as_ref().and_then(Journal::given_up)
+    /// What follows from it that the journal takes no record, and why, while that is so: changes wait for it, or it had
+    /// no room for half a minute, or has had none since the start, and they are made without it.
+    pub fn unrecorded(&self) -> Option<String> {
+        let journal = self.journal.as_ref()?;
+        let without = |why| format!("changes are made without a journal until there is room for it ({why})");
+        let waits = || format!("a change waits, since the journal takes no record ({})", journal.refusal());
+        journal.given_up().map(without).or_else(|| self.unrecorded_since.map(|_| waits()))
     }
 
     /// The journal, for another driver.
@@ -306,14 +310,14 @@ impl<S: SubnetManager> Driver<S> {
         self.intent = intent;
     }
 
-    /// Sets the first of the tickets to come. Devices keep a request under its ticket, so no two requests may share
+    /// Sets the first of the following tickets. Devices keep a request under its ticket, so no two requests may share
     /// one, whichever driver sends them.
     pub fn begin_tickets_at(&mut self, first: Ticket) {
         self.state = State::starting_at(first);
     }
 
-    /// Prepares the change of the routing to `after`, a part of the fabric: a planned removal, whose elements leave
-    /// when the change is done. Writes nothing.
+    /// Prepares the change of the routing to `after`, a part of the fabric: a planned removal, whose elements are
+    /// removed when the change is done. Writes nothing.
     ///
     /// # Errors
     /// The change cannot be routed, planned or proved.
@@ -321,7 +325,7 @@ impl<S: SubnetManager> Driver<S> {
         self.preparation(after).carried_out()
     }
 
-    /// The same as work that any thread may do: it takes seconds on a thousand switches.
+    /// The work of [`Driver::prepare`], for any thread: it takes seconds on a thousand switches.
     pub fn preparation(&self, after: Arc<Fabric>) -> Preparation {
         let (base, running) = (self.base(), &self.running);
         // An element that has left the routing, and does not return, takes no part.
@@ -336,7 +340,7 @@ impl<S: SubnetManager> Driver<S> {
         Preparation { foreseen, hurries: false, in_turn, running, intent, surviving, after, settle_ns, base }
     }
 
-    /// The same as [`Driver::prepare`], for a driver to come: [`Driver::expect`].
+    /// Prepares a change like [`Driver::prepare`], for a later driver: [`Driver::expect`].
     ///
     /// # Errors
     /// As there.
@@ -362,7 +366,7 @@ impl<S: SubnetManager> Driver<S> {
         self.bases.known().is_some_and(|base| base.get().is_some())
     }
 
-    /// Has plans prepared for losses that may come, whenever [`Driver::foresee`] is called.
+    /// Has plans prepared for possible losses whenever [`Driver::foresee`] is called.
     pub fn foresee_by(&mut self, foreseer: Foreseer) {
         self.foreseer = Some(foreseer);
     }
@@ -373,8 +377,9 @@ impl<S: SubnetManager> Driver<S> {
         self.foreseer = Some(Foreseer::of_one(ahead));
     }
 
-    /// Sees to it that plans are being prepared for the losses that may come next. For use between changes, as often as
-    /// wanted; nothing happens while something is missing, since the next change restores what plans would begin from.
+    /// Ensures that plans are being prepared for the losses that may happen next. Call it between changes, as often as
+    /// wanted. It does nothing while something is missing, because the next change restores the state that plans would
+    /// begin from.
     pub fn foresee(&mut self) {
         if self.foreseer.is_none() || self.running.has_lost_something() {
             return;
@@ -385,7 +390,7 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// How far plans for losses to come are; none where nobody prepares any.
+    /// Progress of the foreseen plans; `None` if none are being prepared.
     pub fn foreseen(&self) -> Option<ForeseenCount> {
         self.foreseer.as_ref().map(Foreseer::count)
     }
@@ -419,7 +424,8 @@ impl<S: SubnetManager> Driver<S> {
         self.await_growth_without(until_ns, Fabric::clone).await
     }
 
-    /// The same, and what `aside` takes from the subnet leaves the routing with the same change: a planned removal.
+    /// Like [`Driver::await_growth`]; the same change also removes from the routing what `aside` takes from the subnet,
+    /// as a planned removal.
     ///
     /// # Errors
     /// As for [`Driver::await_loss`].
@@ -521,7 +527,7 @@ impl ComputeTime {
 pub struct Preparation {
     /// The change, where it was prepared before.
     foreseen: Option<Prepared>,
-    /// Whether hosts that have lost their ways come first, and the rest of the change later.
+    /// Whether hosts that have lost their paths are served first, and the rest later.
     hurries: bool,
     in_turn: bool,
     running: Running,
@@ -533,14 +539,14 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    /// The same where time passes: what reconnects hosts at once is enough where it is known to be safe
-    /// ([`change::prepare_at_once`]). As long as something is lost then, the next change is for the rest.
+    /// This preparation, under time pressure: a change that reconnects hosts at once suffices if it is known to be safe
+    /// ([`change::prepare_at_once`]). If something is still lost then, the next change serves the rest.
     #[must_use]
     pub fn hurried(self) -> Preparation {
         Preparation { hurries: true, ..self }
     }
 
-    /// The same change by the cheapest scheme that is proved, with the routing of another engine.
+    /// This change by the cheapest scheme that is proved, with the routing of another engine.
     pub fn otherwise(self, engine: Arc<dyn Engine>) -> Preparation {
         Preparation { foreseen: None, intent: Intent { engine, auto: true, ..self.intent }, ..self }
     }
@@ -587,9 +593,9 @@ impl Running {
         Outlook { fabric: plan.draft().after.clone(), tables, ways, ..self.outlook() }
     }
 
-    /// The same where an earlier manager stopped in a wave. Behind the swap that is the new half from the start: a host
-    /// that asks must not come back to the half that is being drained and rewritten. Of what has gone since there is
-    /// nothing to answer.
+    /// What it answers from while a plan runs that an earlier manager left within a wave. After the swap this is the
+    /// new half from the start: a host that asks must not return to the half that is being drained and rewritten. There
+    /// are no answers about elements that are gone since.
     fn outlook_within(&self, plan: &Plan, wave: usize) -> Outlook {
         let fabric = Arc::new(sighting::common(&self.alive, &plan.draft().after));
         Outlook { fabric, half: plan.answered_half(wave), ..self.outlook_of(plan) }

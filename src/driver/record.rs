@@ -23,7 +23,7 @@ pub struct PhaseRecord {
 }
 
 impl PhaseRecord {
-    /// The record with the time and the SMPs of what came before it to the same end.
+    /// This record with the time and the SMPs of an earlier attempt at the same phase added.
     pub(super) fn with(&self, earlier: &PhaseRecord) -> PhaseRecord {
         let mut smps = self.smps.clone();
         smps.add(&earlier.smps);
@@ -73,12 +73,12 @@ pub struct ChangeRecord {
     pub outcome: Outcome,
     /// The sweep that began the change, if one did.
     pub sweep: Option<PhaseRecord>,
-    /// Its phases in order; those of attempts that were called off come first.
+    /// Its phases in order; those of attempts that were called off are listed first.
     pub phases: Vec<PhaseRecord>,
     /// The plans that ran, in order: each after the first because the subnet had changed meanwhile, or because the one
     /// before it was to be followed.
     pub plans: Vec<Arc<Vetted>>,
-    /// How often it started again because the subnet had changed.
+    /// Restarts because the subnet had changed.
     pub restarts: usize,
     /// The last plan that ran.
     pub plan: Arc<Vetted>,
@@ -91,8 +91,8 @@ pub struct ChangeRecord {
 }
 
 impl ChangeRecord {
-    /// This change and the one that came after it, as one: the phases of both, with the sweep between them, and the
-    /// plan and the outcome of the second.
+    /// This change and its successor, as one: the phases of both, with the sweep between them, and the plan and the
+    /// outcome of the second.
     #[must_use]
     pub fn followed_by(self, next: ChangeRecord) -> ChangeRecord {
         let ChangeRecord { sweep, mut phases, mut plans, mut not_held, restarts, .. } = self;

@@ -1,4 +1,4 @@
-//! What sweeps and glances show of the subnet, beside the fabric that the driver knows.
+//! The results of sweeps and glances, compared with the fabric that the driver knows.
 
 use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::change;
@@ -10,7 +10,7 @@ use crate::subnet::{Discovered, Glance, SubnetManager, WriteOrder};
 use crate::tables::{NodeSlToVl, PortState, Write};
 use std::sync::Arc;
 
-/// The most consecutive sweeps if events come during each.
+/// Limit on consecutive sweeps if events occur during each.
 const SWEEPS: usize = 4;
 
 /// The result of a sweep. Its known part is in [`Running::alive`].
@@ -34,9 +34,9 @@ impl<S: SubnetManager> Driver<S> {
         Ok(sighting.expect("only a look that an event may end ends before its time"))
     }
 
-    /// The same, but an event that comes during a sweep is followed by a glance at once: none if that finds that
-    /// something is gone which the routing in force uses. That alone is recorded then, and a sweep must follow the
-    /// change.
+    /// Sweeps like [`Driver::look`], but an event during a sweep is followed by a glance at once. Returns `None` if the
+    /// glance finds a loss of something that the routing in force uses. Only that loss is recorded then, and a sweep
+    /// must follow the change.
     ///
     /// # Errors
     /// Those of [`Driver::look`].
@@ -196,7 +196,7 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// During a change, takes cables whose ports went down and came back into use again, where their devices have lost
+    /// During a change, takes cables whose ports went down and returned into use again, where their devices have lost
     /// nothing; the others count as gone. The same holds for those that the wave in hand makes ACTIVE, where a write of
     /// it has `failed`: they were ARMED before the change was planned. Returns whether that can be.
     async fn take_on_bounced(&mut self, discovered: &Discovered, failed: bool) -> Result<bool, DriverError> {
@@ -227,7 +227,7 @@ impl<S: SubnetManager> Driver<S> {
     }
 }
 
-/// Cables that are to carry data, and whose ports went down and came back: these are in INITIALIZE, and until a manager
+/// Cables that are to carry data, and whose ports went down and returned: these are in INITIALIZE, and until a manager
 /// takes them on from there, no packet and no token passes.
 pub(super) struct BouncedCables {
     /// Both ends of those whose devices carry data elsewhere, or are the manager's own: these have lost nothing.
@@ -287,8 +287,8 @@ impl Running {
         lacks(&self.alive, &self.routed)
     }
 
-    /// The same state with a larger known fabric: `whole` begins with the known nodes and ports, and may lack cables
-    /// that the routing in force does not use.
+    /// This state with a larger known fabric: `whole` begins with the known nodes and ports, and may lack cables that
+    /// the routing in force does not use.
     pub(super) fn widened(&self, whole: Arc<Fabric>, policy: &Policy) -> Running {
         let of = |part: &Fabric| {
             let node = |id: NodeId| id.index() < part.node_count() && part.node(id).present;
@@ -319,7 +319,8 @@ impl Running {
         lacks(&self.routed, &wanted).then_some(wanted)
     }
 
-    /// What is left of the routing in force without what is gone and what `aside` removes; none if it uses neither.
+    /// The fabric of the routing in force without lost elements and those that `aside` removes; `None` if the routing
+    /// uses none of them.
     pub fn less(&self, aside: impl Fn(&Fabric) -> Fabric) -> Option<Fabric> {
         let usable = change::within_reach(&aside(&self.alive), self.sm);
         lacks(&usable, &self.routed).then(|| common(&usable, &self.routed))

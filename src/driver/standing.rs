@@ -29,7 +29,7 @@ pub(super) fn moved_alike(plan: &Plan, settle_ns: Option<u64>) -> Result<(), Dri
 pub struct StandingChange {
     /// The change.
     pub under_way: ChangeUnderWay,
-    /// Where to go on.
+    /// Where to continue.
     pub position: ChangePosition,
     /// Whether the change was made, and only the retired half is still to be mirrored. Its last wave is then repeated;
     /// devices hold for that half what the mirroring has written so far.
@@ -86,7 +86,7 @@ impl StandingChange {
         plan.admits(held, alive, position.wave, position.call_off.is_some(), free)
     }
 
-    /// What stands, and where, in words.
+    /// The halted change and its position, in words.
     pub fn in_words(&self) -> String {
         let (plan, position) = (self.under_way.plan.plan(), &self.position);
         match self.is_made {

@@ -1,5 +1,5 @@
 //! A fabric with more in it: a cable, a host, or a switch like one that is there. Indices of what is there stay, and
-//! what is new follows. A GUID that nobody has given yet is made from the name, so that it is the same in every run.
+//! what is new follows. A GUID that is not given is made from the name, so that it is the same in every run.
 
 use super::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, Node, NodeId, NodeKind, NodeRole, PortId};
 use crate::ids::{Guid, Lmc, PortNum};

@@ -329,7 +329,7 @@ impl Fabric {
         self.end_ports().all(|port| self.half_lids(port, Half::Upper).next().is_some())
     }
 
-    /// The half of its owner's LIDs to which a LID belongs; none if nobody owns it, or its owner has no halves.
+    /// The half of its owner's LIDs to which a LID belongs; none if it has no owner, or its owner has no halves.
     pub fn half_of(&self, lid: Lid) -> Option<Half> {
         let owner = self.lid_owner(lid)?;
         [Half::Lower, Half::Upper].into_iter().find(|&half| self.half_lids(owner, half).any(|own| own == lid))

@@ -126,7 +126,7 @@ impl CountedChannels {
     fn begin(of: Arc<Running>) -> CountedChannels {
         let (sender, counting) = sync_channel(1);
         let running = of.clone();
-        // Nobody takes it where the subnet has changed meanwhile; without a thread nothing is counted.
+        // The result is discarded if the subnet has changed meanwhile; without a thread nothing is counted.
         let count = move || drop(sender.send(ChannelStatus::of(&running)));
         if let Err(error) = std::thread::Builder::new().name("channels".to_string()).spawn(count) {
             tracing::warn!(%error, "no thread to count the use of channels");
@@ -520,6 +520,8 @@ impl Frontend {
         let SubnetView { running, smps, light_sweep_ns, aside, foreseen, degraded, closed_ends, instead, .. } = view;
         // What was known is not the subnet while that is not reached.
         let running = running.as_deref().filter(|_| view.unreached.is_none());
+        let found = view.found.as_deref().filter(|_| view.unreached.is_none());
+        let known = running.map(|running| &*running.alive).or(found);
         let held = self.mailbox.borrow().held().map(str::to_string);
         let progress = self.mailbox.borrow().view.trail.progress();
         let History { role, arrival, routed_by, change_state, sweeps, last_heavy_ns, traps, changes, .. } =
@@ -537,7 +539,7 @@ impl Frontend {
             subnet_up: running.is_some() && arrival.is_some(),
             arrival: arrival.as_ref().map(|arrival| arrival.name().to_string()),
             arrival_why: arrival.as_ref().and_then(|arrival| arrival.why().map(str::to_string)),
-            fabric: running.map_or_else(FabricStatus::default, |running| FabricStatus::of(&running.alive)),
+            fabric: known.map_or_else(FabricStatus::default, FabricStatus::of),
             half: running.map(|running| running.half),
             lids: running.map_or_else(LidStatus::default, |running| lids(&running.alive)),
             engine: self.fixed.engine.clone(),
@@ -568,7 +570,11 @@ impl Frontend {
             sa_requests: self.sa_requests(),
             changes: changes.clone(),
             last_change: self.history.last_change.clone(),
-            trouble: view.unreached.or_else(|| self.history.trouble.clone()).or_else(|| self.trouble_with_another()),
+            trouble: view
+                .unreached
+                .or_else(|| self.history.trouble.clone())
+                .or_else(|| self.trouble_with_another())
+                .or(view.unrecorded),
         }
     }
 

@@ -21,7 +21,7 @@ pub fn stopping() {
 /// Notifies the supervisor that the event loop is alive, if it asks for that (`WatchdogSec`).
 #[derive(Debug)]
 pub struct Watchdog {
-    /// How often; none where nobody asks.
+    /// The interval; `None` if systemd did not request it.
     period: Option<Duration>,
     last: Instant,
 }

@@ -25,7 +25,7 @@ pub trait JournalFile {
     /// Its length is then unknown.
     fn cut(&mut self, len: u64) -> io::Result<()>;
 
-    /// Whether the file has no name any more: what is written to it nobody will find.
+    /// Whether the file has been unlinked: what is written to it is lost.
     fn is_removed(&self) -> bool {
         false
     }

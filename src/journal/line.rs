@@ -36,8 +36,8 @@ pub(super) struct TornTail {
     fault: LineFault,
     offset: u64,
     bytes: usize,
-    /// Whether they begin a record, and nothing else is there: its writer died, or the disk was full, and nobody acted
-    /// on it. A loss of power may leave zeros where whole records were.
+    /// Whether they begin a record, and nothing else is there: its writer died, or the disk was full, and no action
+    /// followed on it. A loss of power may leave zeros where whole records were.
     pub(super) is_unfinished: bool,
 }
 

@@ -275,6 +275,11 @@ impl Journal {
         self.write_anew(now_ns)
     }
 
+    /// Why the last record that was refused was.
+    pub fn refusal(&self) -> &str {
+        &self.refused.1
+    }
+
     /// Why nothing is recorded, while that is so.
     pub fn given_up(&self) -> Option<&str> {
         self.is_given_up.then_some(self.refused.1.as_str())

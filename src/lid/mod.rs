@@ -61,7 +61,7 @@ pub enum LidError {
     LftCapacity {
         /// The switch.
         switch: String,
-        /// The same, in the fabric that was to get LIDs.
+        /// Its index in the fabric that was to get LIDs.
         at: NodeId,
         /// Ports of that fabric that would have LIDs beyond the table.
         beyond: Vec<PortId>,
@@ -91,7 +91,7 @@ pub enum LidError {
     NoRoom {
         /// The port.
         port: String,
-        /// The same, in the fabric that was to get LIDs.
+        /// Its index in the fabric that was to get LIDs.
         at: PortId,
         /// LIDs needed.
         lids: u16,

@@ -1,4 +1,4 @@
-//! Ports whose LIDs are others than a capture gives them: a renumbering, which nobody is to overlook.
+//! Ports whose LIDs differ from the capture's: a renumbering, which must not be overlooked.
 
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Lid, Lmc};

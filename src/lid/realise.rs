@@ -18,7 +18,7 @@ pub fn merge(fabric: &Fabric, base: &[Arc<Lft>], function: &RoutingFunction, hal
     merge_ranges(fabric, base, function, &each)
 }
 
-/// The same where the LIDs of each element of `ranges`, one half after the other, have paths of their own.
+/// Merges like [`merge`]; the LIDs of each element of `ranges`, one half after the other, have paths of their own.
 fn merge_ranges(fabric: &Fabric, base: &[Arc<Lft>], function: &RoutingFunction, ranges: &[&[Half]]) -> Vec<Arc<Lft>> {
     let paths = lid_paths(fabric, function, ranges);
     let mut tables = base.to_vec();

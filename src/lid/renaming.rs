@@ -122,7 +122,7 @@ impl Renaming {
         Lmc::masked(self.needed[rank].max(1).next_power_of_two().ilog2() as u8)
     }
 
-    /// The same as LID numbers of paths.
+    /// These ids as LID numbers of paths.
     pub fn path_lids(&self) -> PathLids {
         PathLids::new(self.ids.clone(), self.needed.clone())
     }

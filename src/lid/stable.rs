@@ -20,8 +20,8 @@ pub fn assign_stable(fabric: &Fabric, lmc: Lmc, kept: &Guid2Lid) -> Result<Fabri
     assign_beside_data(fabric, lmc, kept, &BTreeSet::new())
 }
 
-/// The same where data flows: ports that carry it keep the LIDs that they `hold`, if they are aligned and sufficient,
-/// whatever the file has for them and for absent ports.
+/// Assigns LIDs like [`assign_stable`] while data flows: ports that carry data keep the LIDs that they `hold`, if
+/// aligned and sufficient, whatever the file has for them and for absent ports.
 ///
 /// # Errors
 /// As [`assign_stable`].
@@ -52,7 +52,7 @@ pub(super) fn absentees(fabric: &Fabric, kept: &Guid2Lid) -> Vec<LidRange> {
     kept.iter().filter(|(guid, _)| !present.contains(guid)).map(|(_, range)| range).collect()
 }
 
-/// As [`assign_stable`], with reserved LIDs that no port gets.
+/// Assigns LIDs like [`assign_stable`], except for reserved LIDs, which no port gets.
 fn assign_beside(
     fabric: &Fabric,
     lmc: Lmc,

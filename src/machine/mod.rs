@@ -228,7 +228,7 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
             progress.call_off(CallOff::TopologyChanged)
         }
 
-        // Whatever is asked from now on, nobody answers (C.7).
+        // From now on, no question is answered (C.7).
         (state, E::Unfinishable) if !state.is_idle() => abandoned(&state),
         (state, E::Abort) if !state.is_idle() => (state, vec![Command::Decline(Declined::TooLate)]),
         (state, E::Begin(_) | E::Continue(..)) => (state, vec![Command::Decline(Declined::Busy)]),

@@ -179,7 +179,7 @@ impl ChangeProgress {
         self
     }
 
-    /// The same question under a new ticket.
+    /// This question again, under a new ticket.
     pub(super) fn same_question(mut self) -> ChangeProgress {
         self.asked = self.asked.next();
         self.attempts = self.attempts.saturating_add(1);

@@ -77,7 +77,7 @@ impl Plan {
         wave.barriers.iter().map(waits).sum()
     }
 
-    /// The same for all waves.
+    /// Nanoseconds for which the barriers of all waves wait by the clock.
     pub fn all_waits_ns(&self, lifetime_ns: u64, settle_ns: Option<u64>) -> u64 {
         self.waves().iter().map(|wave| self.waits_ns(wave, lifetime_ns, settle_ns)).sum()
     }

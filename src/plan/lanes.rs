@@ -37,8 +37,8 @@ impl Lanes {
         Lanes { all, a, b: all.minus(a), reserved: None }
     }
 
-    /// The same of `count` data VLs, the last of which is reserved for a service level. One lane cannot be kept apart:
-    /// of one the reserved lane is VL 1, which no link carries, so that planners and judges refuse.
+    /// The lanes of `count` data VLs, the last of which is reserved for a service level. A single lane cannot be kept
+    /// apart: the reserved lane is then VL 1, which no link carries, so that planners and judges refuse.
     pub fn of_count_reserving(count: u8, reserved: Option<Sl>) -> Lanes {
         let Some(sl) = reserved else { return Lanes::of_count(count) };
         let rest = count.saturating_sub(1).max(1);

@@ -63,7 +63,7 @@ pub enum Assumption {
     /// and none on another layer than that of its path. Without it answers from the SM's port to base LIDs, on every
     /// level in use, are classes like those of data.
     AnswersAreLegal,
-    /// Nobody sends to LIDs or on service levels of the spare half: before the swap, or, in a scheme without one, at
+    /// No source sends to LIDs or on service levels of the spare half: before the swap, or, in a scheme without one, at
     /// all.
     SpareHalfUnused,
     /// A port in state INITIALIZE discards the data that it holds and the data that arrives.
@@ -73,7 +73,8 @@ pub enum Assumption {
     EntriesDecide,
     /// Devices report lanes and the half that they send on, and pass tokens on, as docs/WIRE.md specifies.
     AgentsKeepTheProtocol,
-    /// Nobody else resets the counters of data by service level, and nothing but unicast data between end ports counts.
+    /// No other program resets the counters of data by service level, and nothing but unicast data between end ports
+    /// counts.
     CountersAreUntouched,
     /// A switch discards packets older than the lifetime that it reports.
     LifetimesAreEnforced,
@@ -178,7 +179,7 @@ pub struct Draft {
     /// The paths and layers of each source under the routing in force; none if every source may send to each LID of the
     /// half on each of its service levels.
     pub old_ways: Option<Arc<PathLayers>>,
-    /// The same under the new routing.
+    /// The paths and layers of each source under the new routing; none as for `old_ways`.
     pub new_ways: Option<Arc<PathLayers>>,
     /// The plan's assumptions.
     pub assumptions: Vec<Assumption>,

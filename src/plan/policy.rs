@@ -83,7 +83,7 @@ choice! {
     Arming, "arming policy" {
         /// Ports are ARMED and hold data back until they are ACTIVE again: the model of the Double Scheme's paper.
         Hold = "hold";
-        /// The same, switch by switch: a switch's ports are ARMED only while its own tables are written.
+        /// As `hold`, but switch by switch: a switch's ports are ARMED only while its own tables are written.
         HoldEach = "hold-each";
         /// Ports are ARMED and discard data queued for sending: the InfiniBand specification.
         Discard = "discard";

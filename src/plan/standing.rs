@@ -44,8 +44,8 @@ impl Plan {
             let of = |tables: &SubnetTables, (input, output)| *tables.sl_to_vl[node.index()].get(input, output);
             let is_switch = alive.node(node).is_switch();
             // C.4 excepts levels that an end port discards, since a fence only takes packets away from what was proved.
-            // A switch has no fence: VL 15 there would be another table. Nor has a change that moves nobody, or
-            // notifies sources: what somebody else closed meanwhile, to recover, it would leave closed.
+            // A switch has no fence: VL 15 there would be another table. Nor has a change that moves no sources, or
+            // notifies them: it would leave closed what a recovery closed meanwhile.
             let is_held = |held: SlToVl, planned: SlToVl| {
                 Sl::all().all(|sl| {
                     held.get(sl) == planned.get(sl) || is_fenced && !is_switch && held.get(sl) == Vl::MANAGEMENT

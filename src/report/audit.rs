@@ -63,7 +63,7 @@ fn routing(text: &mut String, audit: &Audit) -> (String, AuditVerdict) {
     (ending(audit.verdict(), &audit.faults), audit.verdict())
 }
 
-/// The same of an update.
+/// An update. Returns the verdict in words, and the verdict.
 fn update(text: &mut String, during: &Audit, transition: &TransitionReport) -> (String, AuditVerdict) {
     let TransitionReport { before, after } = transition;
     fabric(text, &before.found);

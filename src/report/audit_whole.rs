@@ -131,7 +131,7 @@ fn proof(text: &mut String, found: &WholeAudit) {
 mod tests {
     use super::*;
 
-    /// A list without hosts: nothing arrives, since nobody sends.
+    /// A list without hosts: nothing arrives, because nothing is sent.
     #[test]
     fn where_there_is_no_pair_that_is_said() {
         let none = PathAudit { by_crossings: Vec::new(), apart: 0, parted: None, faulty_pairs: 0, faults: Vec::new() };

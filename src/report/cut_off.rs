@@ -30,13 +30,13 @@ fn entry(port: &CutOffPort) -> String {
     if port.leaves { format!("{port}, whose node leaves") } else { port.to_string() }
 }
 
-/// The answer to a planned change that cuts off end ports though nobody said that this is meant, and what to do.
+/// The answer to a planned change that cuts off end ports without permission, and what to do.
 pub(super) fn refusal(text: &mut String, ports: &[&CutOffPort], first: &CutOffPort) {
     let all = staying(ports.iter().copied());
     line(text, format_args!("NO: {all} would be cut off, {first} first: {FIX}"));
 }
 
-/// The same answer as a sentence.
+/// This answer as a sentence.
 pub(super) fn refused<'a>(ports: impl IntoIterator<Item = &'a CutOffPort>) -> String {
     format!("No: {} would be cut off.", staying(ports))
 }

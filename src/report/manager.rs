@@ -1,4 +1,4 @@
-//! A running manager, its events, and what became of a change, as people read them.
+//! A running manager, its events, and the outcomes of changes, as text.
 
 use super::devices::profile;
 use super::quantity::{count, counted, duration};
@@ -49,7 +49,10 @@ pub fn manager_status(status: &Status) -> String {
         "standby" => {
             line(&mut text, format_args!("another manager is master of the subnet; this one takes over from it"))
         }
-        _ => line(&mut text, format_args!("the subnet is {up}{arrival}: {}", size(fabric))),
+        _ => {
+            let found = if status.subnet_up || status.half.is_some() { "" } else { " found" };
+            line(&mut text, format_args!("the subnet is {up}{arrival}: {}{found}", size(fabric)))
+        }
     }
     if let Some(why) = &status.arrival_why {
         line(&mut text, format_args!("it was not adopted as it was: {why}"));
@@ -167,7 +170,7 @@ pub fn is_under_way(state: &str) -> bool {
     !["steady", "completed", "called-off", "abandoned"].contains(&state)
 }
 
-/// How a manager comes to a subnet that it knows and serves, and that is not up yet.
+/// How a manager takes over a subnet that it knows and serves, and that is not up yet.
 fn takes_over(status: &Status) -> Option<String> {
     (!status.subnet_up && status.half.is_some()).then(|| match is_under_way(&status.state) {
         true => format!("going on with a change of an earlier manager ({})", status.state),

@@ -1,4 +1,4 @@
-//! What people see of a run: one screen of text for each kind of result. Values in, text out; no logic, no I/O.
+//! Reports for people: one screen of text for each kind of result. Values in, text out; no logic, no I/O.
 
 mod accounting;
 mod adversary;

@@ -1,4 +1,4 @@
-//! What sources offer, in a line or two: how much, to whom, how long.
+//! The offered traffic, in a line or two: how much, to whom, for how long.
 
 use super::quantity::{counted, percent};
 use super::screen::line;

@@ -23,7 +23,7 @@ pub struct PlanFacts {
     pub digest: FabricDigest,
     /// The fabric before.
     pub fabric: FabricSize,
-    /// Nodes that the new routing does without; of a plan for captures, those that leave.
+    /// Nodes that the new routing does without; for captures, the nodes that are removed.
     pub leaves: Vec<String>,
     /// Switches that stay, of a plan for captures, to which no way leads from the manager any more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -52,14 +52,14 @@ pub struct PlanFacts {
     pub window: Option<usize>,
     /// SMPs of all waves.
     pub smps: usize,
-    /// Time for the writes of all waves; barriers come on top.
+    /// Time for the writes of all waves, without barriers.
     pub expected_ns: u64,
     /// End ports that have to send to other LIDs on other service levels.
     pub hosts_that_move: usize,
     /// What must run empty.
     pub drain_graph: DrainFacts,
-    /// Whether hosts have ways by it, and rows (switch and LID) of switches still lead into what died: another change
-    /// gives them ways.
+    /// Whether it reconnects hosts, but rows (switch and LID) of switches still lead into failed elements: another
+    /// change gives them paths.
     pub leads_into_loss: bool,
     /// Whether rows by which hosts send to hosts may be among those.
     pub leaves_losses: bool,
@@ -151,7 +151,8 @@ impl WaveFacts {
 }
 
 impl PlanFacts {
-    /// Separates the devices that leave from switches that lose every way; end ports that lose every way are cut off.
+    /// Separates the devices that are removed from switches that lose every path; end ports that lose every path are
+    /// cut off.
     fn with_departures(self, plan: &Plan, leaves: impl Fn(Guid) -> bool) -> PlanFacts {
         let (before, after) = (&*plan.draft().routed, &*plan.draft().after);
         let gone = |gone: bool| {
@@ -208,7 +209,7 @@ pub struct PlanReport {
     /// What was refused where several ways were tried, and none of them does.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Refused>,
-    /// End ports that the change cuts off; those of nodes that the fabric after lacks leave with them.
+    /// End ports that the change cuts off, except those of nodes that the fabric after lacks.
     pub cut_off: Vec<CutOffPort>,
     /// Whether end ports are meant to be cut off.
     pub cut_off_meant: bool,
@@ -345,7 +346,7 @@ impl PlanReport {
         }
     }
 
-    /// The first end port that a planned change cuts off though nobody said that this is meant.
+    /// The first end port that a planned change cuts off without permission.
     pub fn strands(&self) -> Option<&CutOffPort> {
         let asked = self.departure == Departure::Planned.name() && !self.cut_off_meant;
         self.cut_off.iter().find(|port| asked && !port.leaves)
@@ -363,7 +364,7 @@ fn map(plan: &Plan, leaves: impl Fn(Guid) -> bool) -> FabricMap {
     FabricMap::between(&draft.routed, &draft.after, draft.sm, |node| leaves(draft.routed.node(node).guid))
 }
 
-/// The end ports that a plan cuts off; a node that `leaves` takes its own along.
+/// The end ports that a plan cuts off, except those of nodes that `leaves`.
 fn cut_off_by(plan: &Plan, leaves: impl Fn(Guid) -> bool) -> Vec<CutOffPort> {
     CutOffPort::named(&plan.draft().before, &plan.draft().stranded, leaves)
 }

@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers in readable form.
 
 /// A time with three figures and its unit: `18.6 µs`.
 pub fn duration(ns: u64) -> String {

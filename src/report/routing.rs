@@ -103,11 +103,11 @@ pub struct DispersalFacts {
     pub paths: usize,
     /// Different ones, of pairs on different switches: the fewest.
     pub distinct_least: u64,
-    /// The same on average.
+    /// Mean number of different paths of these pairs.
     pub distinct_mean: f64,
     /// Under uniform traffic over all of them, channels between switches: load in units of what an end port sends.
     pub uniform: UniformFacts,
-    /// The same where all send by the first path alone, by the second, and so on.
+    /// The load if all send by the first path alone, by the second alone, and so on.
     pub uniform_by_path: Vec<UniformFacts>,
 }
 
@@ -151,7 +151,7 @@ impl RouteFacts {
         }
     }
 
-    /// The same with worst-case permutations, the one of `chosen` among them.
+    /// These facts with worst-case permutations, including that of `chosen`.
     #[must_use]
     pub fn with_worst(self, routed: &Routed, chosen: Selection) -> RouteFacts {
         let offered = self.dispersal.as_ref().map_or(1, |facts| facts.paths);

@@ -1,4 +1,4 @@
-//! What reports of simulated runs share: phases, fates of packets, how a run ended.
+//! Common parts of reports of simulated runs: phases, fates of packets, how a run ended.
 
 use super::compare;
 use super::quantity::{count, counted, duration, latency, repaired, root_pair};
@@ -69,7 +69,7 @@ pub(super) fn fates(text: &mut String, packets: &PacketCounts) {
     fates_of(text, packets, &lost);
 }
 
-/// The same where nothing changes, and so nothing is lost to a change.
+/// The fate of every packet if nothing changes, so that nothing is lost to a change.
 pub(super) fn fates_of_rest(text: &mut String, packets: &PacketCounts) {
     fates_of(text, packets, &[("discarded", discarded(packets))]);
 }

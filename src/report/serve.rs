@@ -1,4 +1,4 @@
-//! What a served fabric came to, on one screen.
+//! The final state of a served fabric, on one screen.
 
 use super::quantity::{count, duration, percent};
 use super::screen::line;

@@ -1,4 +1,4 @@
-//! One simulated run on one screen: the change of one subnet, or several subnets with what lies between them.
+//! One simulated run on one screen: the change of one subnet, or several subnets with the routers between them.
 
 use super::adversary::adversary;
 use super::cut_off;
@@ -101,7 +101,7 @@ pub enum AutoInstead {
         waits: usize,
         /// The plan's notes on schemes that were passed over.
         passed_over: Vec<String>,
-        /// Waves of forwarding entries that come before it, for pairs of hosts that need no other scheme.
+        /// Waves of forwarding entries that precede it, for pairs of hosts that need no other scheme.
         before: usize,
     },
     /// Why there is none.

@@ -1,4 +1,4 @@
-//! How sources used their paths, what came out of order, and which links were busiest.
+//! How sources used their paths, which packets arrived out of order, and which links were busiest.
 
 use super::quantity::{count, counted, percent};
 use super::screen::{line, number, show, table};
@@ -30,7 +30,7 @@ pub(super) fn sources(text: &mut String, report: &SourceReport, lmc: u8) {
     line(text, format_args!("sources  {choice}{used}{turn}; {messages}{bursts}"));
 }
 
-/// How many LIDs of a half, or of an end port if no half is spare, are used at either end, where that is a choice. An
+/// Number of LIDs of a half, or of an end port if no half is spare, used at either end, where there is a choice. An
 /// engine may leave fewer of them open to one source.
 fn used(dispersal: Dispersal, lmc: u8, undivided: bool) -> String {
     let there = 1u64 << if undivided { lmc } else { lmc.saturating_sub(1) };
@@ -46,7 +46,7 @@ fn used(dispersal: Dispersal, lmc: u8, undivided: bool) -> String {
     format!(", {used} of {} of {whole}{advice}", counted(there, "LID"))
 }
 
-/// Shares of what came after something that was sent later.
+/// Fractions of packets that arrived after one that was sent later.
 pub(super) fn order(text: &mut String, order: Periods<OrderCounts>) {
     let mut rows = table();
     let header = ["late packets", "of one class", "within their message", "late messages"].map(number);
@@ -65,7 +65,7 @@ pub(super) fn order(text: &mut String, order: Periods<OrderCounts>) {
     show(text, &rows);
 }
 
-/// The first packet that came after a later one of its class, and why it could.
+/// The first packet that arrived after a later one of its class, and the reason.
 pub(super) fn overtaken(text: &mut String, overtaken: Option<&OvertakenReport>) {
     let Some(OvertakenReport { source, destination, dlid, sl, cause }) = overtaken else { return };
     let why = match cause {

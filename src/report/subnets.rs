@@ -123,7 +123,7 @@ pub(super) fn routers(before: Option<u8>, after: Option<u8>) -> String {
     if before == after { shown(before) } else { format!("{} → {}", shown(before), shown(after)) }
 }
 
-/// Where packets come from and go to.
+/// Origin and destination of packets.
 pub(super) fn ends(relation: &RelationReport) -> String {
     let RelationReport { from, to, .. } = relation;
     if from == to { format!("within {from}") } else { format!("{from} → {to}") }

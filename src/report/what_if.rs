@@ -1,4 +1,4 @@
-//! What each loss would do to a subnet, the worst first: a table, JSON, and CSV.
+//! The effect of each loss on a subnet, the worst first: a table, JSON, and CSV.
 
 use super::devices::devices;
 use super::quantity::{count, counted, duration, size_of};
@@ -22,7 +22,7 @@ pub struct WhatIfReport {
     pub lmc: u8,
     pub sm: String,
     pub devices: DeviceReport,
-    /// How many elements die at once.
+    /// Number of elements lost at once.
     pub at_once: usize,
     /// Switches, cables between switches, and cables to end ports that were looked at.
     pub switches: usize,
@@ -30,12 +30,12 @@ pub struct WhatIfReport {
     /// Whether all cables were looked at; else one of those between the same two switches, the busiest.
     pub every_cable: bool,
     pub host_cables: usize,
-    /// The most losses for which a change was planned: the first of those that leave pairs without a way, in the order
-    /// of the list. None for all.
+    /// Limit on the losses for which a change was planned: the first of those that leave pairs without a path, in the
+    /// order of the list. `None` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst: Option<usize>,
-    /// The worst first: those after which no change is proved, then by end ports cut off, then by pairs without a way
-    /// and for how long. Those for which no change was planned come last, in the same order.
+    /// The worst first: those after which no change is proved, then by end ports cut off, then by pairs without a path
+    /// and for how long. Those for which no change was planned are last, in the same order.
     pub losses: Vec<LossReport>,
     /// What a reader should know of the tables in force.
     pub notes: Vec<String>,
@@ -43,6 +43,9 @@ pub struct WhatIfReport {
     /// settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<String>,
+    /// Whether planning was interrupted: the losses that were left have no plan.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_interrupted: bool,
     /// The most that the table lists; none for all.
     #[serde(skip)]
     pub listed: Option<usize>,
@@ -51,13 +54,13 @@ pub struct WhatIfReport {
 /// What a loss would do.
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct LossReport {
-    /// What dies.
+    /// The elements that are lost.
     pub dies: Vec<String>,
     /// End ports that are cut off for good.
     pub cut_off: Vec<String>,
     /// Those of them whose own switch and cable live on.
     pub cut_off_elsewhere: usize,
-    /// Whether the subnet manager's own port dies or is cut off.
+    /// Whether the subnet manager's own port is lost or cut off.
     pub needs_standby: bool,
     /// Pairs of an end port and a LID without a way until a change gives them one; those that are cut off do not count.
     pub pairs: u64,
@@ -78,7 +81,7 @@ pub struct LossReport {
 pub struct ChangeFacts {
     pub scheme: Scheme,
     /// From the first write until all pairs that were without a way have one, as the plan estimates; finding the loss
-    /// and planning come before it.
+    /// and planning precede it.
     pub reconnected_ns: u64,
     /// Whether some of these pairs wait until packets have left that were sent before.
     pub waits: bool,
@@ -135,8 +138,9 @@ impl LossReport {
         change.notes.iter().find(|note| note.contains("passed over"))?.lines().next()
     }
 
-    /// The more, the worse. That no change is proved is the worst: nothing brings the pairs back. What was not planned
-    /// comes below all that was: for how long its pairs are out is not known, so no place among the others is its own.
+    /// A higher value is worse. The worst is a loss without a proved change: its pairs stay disconnected. Losses
+    /// without a plan rank below all others: the duration of their outages is unknown, so they have no place among the
+    /// others.
     fn harm(&self) -> impl Ord + use<> {
         (self.refusal.is_some(), !self.is_left_out(), self.cut_off.len(), self.out())
     }
@@ -173,8 +177,8 @@ impl WhatIfReport {
         self.losses.iter().filter(|loss| loss.refusal.is_some()).count()
     }
 
-    /// Of the losses below the first so many, those by which most pairs are out for longest, if none above is as bad
-    /// in that: where many losses cut somebody off, they fill the list, and need no change.
+    /// Of the losses below the first so many, those by which most pairs are out for longest, if none above is as bad in
+    /// that: losses that cut hosts off may fill the list, and need no change.
     fn longest_out_beyond(&self, most: usize) -> Vec<&LossReport> {
         let (above, below) = self.losses.split_at(most.min(self.losses.len()));
         let mut below: Vec<&LossReport> = below.iter().filter(|loss| loss.pairs > 0).collect();
@@ -203,7 +207,7 @@ impl WhatIfReport {
         self.losses.iter().any(LossReport::is_left_out)
     }
 
-    /// Losses that a change could answer: of the others nobody is left who could make one.
+    /// Losses that a change could answer: after the others no host is left that could make one.
     pub(super) fn to_answer(&self) -> usize {
         self.losses.iter().filter(|loss| !loss.nobody_left).count()
     }

@@ -18,9 +18,9 @@ pub(super) enum GraphModel {
     /// 8·(n − 1)/n: 7.5 with 16 switches. With a mean degree of exactly 8, tables of 16 switches come out up to 17 %
     /// above the paper's (docs/REPRODUCE.md).
     Waxman,
-    /// The same probability whatever the distance, 8 / n.
+    /// Switches are linked with probability 8 / n, whatever their distance.
     Uniform,
-    /// The same, 8 / (n − 1): a mean degree of 8.
+    /// Switches are linked with probability 8 / (n − 1): a mean degree of 8.
     UniformOfDegree8,
 }
 

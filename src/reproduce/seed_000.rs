@@ -1,6 +1,6 @@
 //! Seed 000, section 4: forwarding tables, renamings and conflicts on random regular fabrics.
 //!
-//! Every figure of the paper is a mean or an extreme of ten fabrics that nobody kept. Ours is the mean over all
+//! Every figure of the paper is a mean or an extreme of ten fabrics that were not kept. Ours is the mean over all
 //! fabrics, or over groups of ten the mean of their extremes. How far the paper's may lie from it follows from how ours
 //! scatter ([`Sample`]): one rule for all figures. Only with too few fabrics to know the scatter, bands that were set
 //! before anything was measured take its place.

@@ -79,7 +79,7 @@ enum Exchange {
     AllToAll,
     /// Every host sends to both neighbours in a ring: halos, as those of a domain decomposition.
     Ring,
-    /// The same, neighbours in different subnets.
+    /// A ring whose neighbours are in different subnets.
     RingAcross,
 }
 
@@ -214,8 +214,8 @@ fn one_subnet() -> Result<SteadySubnets, ReproduceError> {
     routed(&Subnets::alone(switch(0, HOSTS)?))
 }
 
-/// The same ports as two subnets: the router's port and the switch's port behind it take `stage_ns` each, inside the
-/// device; without it the router is a box of its own.
+/// These ports as two subnets: the router's port and the switch's port behind it take `stage_ns` each, inside the
+/// device; without it, the router is a separate box.
 fn two_subnets(inner: Inner, stage_ns: Option<u32>) -> Result<SteadySubnets, ReproduceError> {
     let subnet = |rank: u16| -> Result<Subnet, ReproduceError> {
         let fabric = switch(u32::from(rank) * (HOSTS / 2), HOSTS / 2)?;
@@ -261,7 +261,7 @@ fn time(on: &SteadySubnets, seed: u64, phases: &[Vec<HostMessage>]) -> Result<f6
 }
 
 impl Bed {
-    /// The same exchange in one subnet and in two, in nanoseconds.
+    /// The duration of one exchange in one subnet and in two, in nanoseconds.
     fn both(&self, phases: &[Vec<HostMessage>]) -> Result<(f64, f64), ReproduceError> {
         Ok((time(&self.one, self.seed, phases)?, time(&self.two, self.seed, phases)?))
     }

@@ -171,7 +171,7 @@ impl Net {
         let has_several = |switch: usize| peaks_of[parts.find(switch)] > 1;
         let mut inside: Vec<bool> = (0..count).map(has_several).collect();
         let rivals: Vec<usize> = peaks.into_iter().filter(|&peak| has_several(peak)).collect();
-        // From below upwards, so that whoever is above somebody inside is met after all of those.
+        // From below upwards, so that a node above others is visited after all of those.
         for switch in (0..count).rev().filter(|&switch| !is_peak[switch]) {
             let bears = cables.iter().any(|&(up, down)| up == switch && inside[down]);
             if !inside[switch] || bears {

@@ -64,7 +64,7 @@ impl Cell {
         Cell { is_claim: true, ..Cell::between(Some(1.0), f64::from(u8::from(holds)), 1.0, 1.0, 0) }
     }
 
-    /// The same where the paper's figures have it both ways.
+    /// A cell for a claim that the paper's figures both confirm and contradict.
     pub(super) fn may_hold(holds: bool) -> Cell {
         Cell { is_claim: true, ..Cell::open(None, f64::from(u8::from(holds)), 0) }
     }

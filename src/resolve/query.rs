@@ -23,7 +23,7 @@ pub struct ClientPort {
 /// Why there is no path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
-    /// Nobody answered.
+    /// No SA answered.
     #[error("asking {whom} for {what}: no answer in {ATTEMPTS} attempts of one second each")]
     Silent {
         /// The port that was asked.

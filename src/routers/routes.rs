@@ -95,8 +95,9 @@ impl Routes {
         self.most_raises_until(rule, self, subnets)
     }
 
-    /// The same for packets that set out by these ways or by `after`, at some moment of which the first become the
-    /// second; a packet under way continues by the ways that the next router uses then.
+    /// The most routers at which a rule raises the service level of a packet that sets out on these ways or on `after`,
+    /// if the first become the second at some moment; a packet in flight continues on the ways that the next router
+    /// uses then.
     pub fn most_raises_until(&self, rule: LevelsRule, after: &Routes, subnets: &Subnets) -> u8 {
         let mut router = BTreeMap::new();
         for (rank, own) in subnets.routers().iter().enumerate() {

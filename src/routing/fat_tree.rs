@@ -387,8 +387,8 @@ impl<'a> Tree<'a> {
         Ok(())
     }
 
-    /// The same on the ways to one end port; `next` is its first path. Where the choice of that moves on, those of the
-    /// others do too, so that they stay as different as they were.
+    /// Relieves links on the ways to one end port; `next` is its first path. If the choice of that moves on, so do
+    /// those of the others, so that they stay as different as they were.
     fn relieve_end(&mut self, end: usize, mut next: Vec<u32>) {
         let (net, paths) = (&self.problem.net, self.problem.paths());
         let trees = end * paths..(end + 1) * paths;

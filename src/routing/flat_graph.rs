@@ -123,7 +123,7 @@ impl FlatGraph {
         self.slots_from(before) + usize::from(self.channel(after).local)
     }
 
-    /// As [`SwitchGraph::target`].
+    /// The port of rank `destination` in a demand; see [`SwitchGraph::target`].
     pub fn target(&self, fabric: &Fabric, destination: usize, port: PortId) -> Option<Target> {
         self.graph.target(fabric, destination, port)
     }

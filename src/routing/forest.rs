@@ -107,7 +107,8 @@ impl<'a> TreeProblem<'a> {
         self.routed(forest, tree, |row, outputs| self.fill_switches(switch_tree, row, outputs))
     }
 
-    /// The same, but to the switch of rank `at` in `switches` along tree `at` of a forest of theirs.
+    /// The routing function of [`function`](Self::function), but to the switch of rank `at` in `switches` along tree
+    /// `at` of a forest of the switches.
     pub fn function_by_forests(
         &self,
         forest: &Forest,

@@ -103,7 +103,7 @@ impl Imported {
     }
 }
 
-/// The same service level, of the upper half.
+/// The corresponding service level of the upper half.
 fn raised(level: u8) -> u8 {
     level + 8
 }

@@ -90,7 +90,7 @@ impl Demand {
         Demand { destinations, paths, layers: MOST_LAYERS }
     }
 
-    /// The same with room for fewer layers.
+    /// This demand with room for fewer layers.
     #[must_use]
     pub fn within(self, layers: u8) -> Demand {
         Demand { layers, ..self }

@@ -107,7 +107,7 @@ pub fn choose_root(fabric: &Fabric) -> Option<NodeId> {
     root_among(fabric, &ends)
 }
 
-/// The same for the switches with `ports`.
+/// The root by the rule of [`choose_root`], for the switches with `ports`.
 pub(super) fn root_among(fabric: &Fabric, ports: &[PortId]) -> Option<NodeId> {
     let graph = SwitchGraph::of(fabric);
     best_root(&graph, &bearers(fabric, &graph, ports)).map(|row| graph.node(row))

@@ -166,7 +166,7 @@ impl<'a> PathQuery<'a> {
         }
     }
 
-    /// The same for rates.
+    /// The highest rate within the request's limit.
     fn rate(&self, most: PathRate) -> Option<PathRate> {
         let asked = PathRate::from_number(self.asked.rate).unwrap_or(most);
         match self.limit(PathRecord::RATE_SELECTOR, PathRecord::RATE, self.asked.rate_selector) {

@@ -79,9 +79,9 @@ impl From<&Union> for ScenarioChange {
 /// What leaves and what comes, resolved.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Moves {
-    /// What leaves.
+    /// Elements that are removed.
     pub leaving: Elements,
-    /// What comes.
+    /// Elements that are added.
     pub coming: Elements,
     /// The node among those that leave that was asked for as the root of R.
     pub root: Option<NodeId>,
@@ -162,9 +162,9 @@ fn kind(fabric: &Fabric, node: NodeId) -> &'static str {
 /// What leaves and comes, each element by its kind and name.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct MovesReport {
-    /// What leaves.
+    /// Elements that are removed.
     pub leaves: Vec<String>,
-    /// What comes.
+    /// Elements that are added.
     pub comes: Vec<String>,
 }
 

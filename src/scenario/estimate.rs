@@ -182,7 +182,7 @@ fn by_pairs(setup: &SubnetSetup, ways: &PathLayers, ends: &[PortId], sends: impl
     (load, visits)
 }
 
-/// The same if all sources share one tree of paths to each destination.
+/// The estimate if all sources share one tree of paths to each destination.
 fn by_trees(setup: &SubnetSetup, ends: &[PortId], sends: impl Fn(PortId) -> f64) -> (Vec<f64>, f64) {
     let ranked = RankedSwitches::of(&setup.before);
     let (mut sent, mut hosts) = (vec![0.0; ranked.switches.len()], vec![0.0; ranked.switches.len()]);

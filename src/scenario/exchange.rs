@@ -2,7 +2,7 @@
 //! subnet or among several with their routers.
 //!
 //! On entry subnets, an engine and a list of messages, all of which are handed to the send queues at once. On return
-//! the time until the last packet has arrived. Patterns of several phases are several calls: nobody begins a phase
+//! the time until the last packet has arrived. Patterns of several phases are several calls: no host begins a phase
 //! before everybody has ended the one before. Deliberately omitted: what the hosts do between messages.
 
 use super::ScenarioError;

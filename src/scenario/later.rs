@@ -65,7 +65,7 @@ impl LaterMoves {
 pub struct EventReport {
     /// What left and came, in words.
     pub what: String,
-    /// The same, each element by name.
+    /// The elements removed and added, by name.
     #[serde(flatten)]
     pub moves: MovesReport,
     /// When it happened, in nanoseconds of simulated time; none if the run came to its end first.

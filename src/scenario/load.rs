@@ -117,7 +117,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The same from an end port.
+    /// Adds the traffic from an end port to a port.
     fn add_from(&mut self, from: PortId, to: PortId, rate: f64) {
         if let Some(home) = self.fabric.neighbour(from).filter(|_| from != to) {
             self.load[from.index()] += rate;

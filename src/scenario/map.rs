@@ -61,7 +61,8 @@ impl FabricMap {
         FabricMap::with_aside(before, after, after, sm, leaves)
     }
 
-    /// The same, where what leaves is set aside if `there`, a fabric of the same index space, has it.
+    /// The map of [`FabricMap::between`], but removed elements that `there`, a fabric of the same index space, still
+    /// has are set aside.
     pub fn with_aside(
         before: &Fabric,
         after: &Fabric,

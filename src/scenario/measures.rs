@@ -53,7 +53,7 @@ pub(super) fn link_loads(sim: &Sim, fabric: &Fabric, period: usize, most: usize)
     loads_between(sim, fabric, period, most, between, |port| fabric.describe_port(port))
 }
 
-/// The same for the channels between the given ports, under the given names.
+/// The loads of the channels between the given ports, under the given names.
 pub(super) fn loads_between(
     sim: &Sim,
     fabric: &Fabric,

@@ -48,7 +48,7 @@ pub struct SimulationReport {
     pub outcome: Ending,
     /// Why it did not complete.
     pub reason: Option<String>,
-    /// A description of what changes: what leaves or comes.
+    /// A description of the change: the elements removed or added.
     pub what: String,
     /// The elements that leave and come, each by name.
     #[serde(flatten)]
@@ -91,8 +91,8 @@ pub struct SimulationReport {
     /// What became of a monitor's questions to switches, which are not among the packets; none without a monitor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub questions: Option<QuestionCounts>,
-    /// What became of general management packets, the manager's questions for counters and their answers, which are not
-    /// among the packets; none where nobody sent any.
+    /// Counts of general management packets, the manager's requests for counters and their answers, which are not among
+    /// the packets; none if none were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gmps: Option<GmpCounts>,
     /// Connections that hosts set up, if any did.
@@ -388,7 +388,7 @@ pub struct SubnetChange {
     pub subnet: String,
     /// How it ended.
     pub outcome: Ending,
-    /// The element that leaves.
+    /// The element that is removed.
     pub what: String,
     /// Root of R.
     pub root_before: Option<String>,
@@ -398,7 +398,7 @@ pub struct SubnetChange {
     pub repairs: bool,
     /// End ports that the change cuts off.
     pub stranded: Vec<String>,
-    /// The same, with the GUIDs of their nodes.
+    /// The end ports that the change cuts off, with the GUIDs of their nodes.
     pub cut_off: Vec<CutOffPort>,
     /// The sweep that found the loss or arrival, if there was one.
     pub sweep: Option<PhaseReport>,
@@ -686,13 +686,13 @@ impl SimulationReport {
         self.changes.iter().flat_map(|change| &change.cut_off).collect()
     }
 
-    /// The first end port that a planned change cuts off though nobody said that this is meant.
+    /// The first end port that a planned change cuts off without permission.
     pub fn strands(&self) -> Option<&CutOffPort> {
         let asked = self.departure == Departure::Planned.name() && !self.settings.cut_off_meant;
         self.cut_off().into_iter().next().filter(|_| asked)
     }
 
-    /// Whether the answer to the change is yes: the run is a success, and nobody is cut off who was not meant to be. A
+    /// Whether the answer to the change is yes: the run is a success, and no port is cut off without permission. A
     /// sudden loss cuts off by itself, which is no fault of the change.
     pub fn is_yes(&self) -> bool {
         self.is_clean() && self.strands().is_none()

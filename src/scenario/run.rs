@@ -94,7 +94,7 @@ pub fn plan(scenario: &Scenario, engines: impl Into<Engines>) -> Result<Arc<Vett
     prepared(scenario, engines).map(|prepared| prepared.plan)
 }
 
-/// The same with the plans that follow that one.
+/// This plan and the plans that follow it.
 ///
 /// # Errors
 /// As for [`plan`].

@@ -45,7 +45,7 @@ pub struct Scenario {
     pub change: ScenarioChange,
     /// What happens after that, in a subnet alone.
     pub later: Vec<LaterEvent>,
-    /// The manager that takes over when the node of the first one is lost, or its only cable; none: nobody does.
+    /// The manager that takes over when the node of the first one, or its only cable, is lost; `None` if there is none.
     pub standby: Option<Standby>,
     /// Remarks on the captures, which the report repeats.
     pub notes: Vec<String>,

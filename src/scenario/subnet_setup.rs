@@ -179,7 +179,8 @@ impl SubnetSetup {
             armed: armed(scenario.policy.arming),
             reserved: kept.reserved,
             undivided: scenario.undivided,
-            // Nobody knows when a host asks again; within the fence's time all do. 0 would mean that none ever does.
+            // The time at which a host asks again is unknown; within the fence's time all do. 0 would mean that none
+            // ever does.
             queries_within_ns: scenario.sources.settle_ns().map_or(0, |settle_ns| settle_ns.max(1)),
             ..scenario.sim.clone()
         };

@@ -86,8 +86,8 @@ impl Time<'_> {
                 }
                 let Poll::Ready(result) = polled else { return true };
                 results[*rank] = Some(result);
-                // Otherwise a late answer to this manager would stop the simulation again and again, since nobody would
-                // receive it.
+                // Otherwise a late answer to this manager would stop the simulation again and again, because no client
+                // would receive it.
                 if task.is_last {
                     task.transport.hang_up();
                 }

@@ -30,7 +30,7 @@ pub(super) struct Timeline<'a> {
     pub acting: &'a [ActingSubnet<'a>],
     /// By subnet: the change as planned beforehand.
     pub prepared: &'a [Prepared],
-    /// The same, with what each was prepared with.
+    /// The prepared changes, each with what it was prepared from.
     pub ahead: &'a [PreparedAhead],
     /// `None` if there is one subnet.
     pub routes: Option<RoutesChange<'a>>,
@@ -61,7 +61,7 @@ impl Timeline<'_> {
         self.pairs().zip(&changes).filter(made).for_each(|((acting, prepared), _)| acting.ask_anew(prepared));
         let is_deadlocked = || transport.with(|sim| sim.deadlock().is_some());
         let completed = changes.iter().all(|change| change.ending == Ending::Completed);
-        // What nobody uses any more leaves a moment later, and only then begins what the reports call after.
+        // Unused elements are removed a moment later, and only then does the period *after* of the reports begin.
         if !is_deadlocked() && completed && self.acting.iter().any(ActingSubnet::has_departure) {
             time.pass(self.settings.after_ns / 4);
             match self.routes {
@@ -87,8 +87,9 @@ impl Timeline<'_> {
         self.settings.departure == Departure::Sudden
     }
 
-    /// The element dies, comes or is announced, and all managers concerned act at the same time. Subnet administrations
-    /// and routers know of a planned change beforehand, of a loss once the first manager has noticed it.
+    /// The element fails, is added or is announced, and all managers concerned act at the same time. Subnet
+    /// administrations and routers know of a planned change beforehand, of a loss once the first manager has noticed
+    /// it.
     fn change(&self, time: &mut Time<'_>, engines: &Engines) -> Vec<DrivenChange> {
         let driver = |(acting, ahead): (&ActingSubnet<'_>, &PreparedAhead)| {
             let mut driver = acting.driver(engines.after.clone(), &acting.setup.before);

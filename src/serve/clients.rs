@@ -2,8 +2,8 @@
 //!
 //! An answer goes to the client that it names: the server put the client's ID into the highest 16 bits of the
 //! transaction of the request, as ibsim does. A request goes to the subnet manager at the port, if there is one. A
-//! report goes to a client there that has asked for reports. What nobody registered for is dropped: libumad2sim does
-//! not survive a MAD of a class that its program did not register.
+//! report goes to a client there that has asked for reports. Datagrams without a registered client are dropped:
+//! libumad2sim does not survive a MAD of a class that its program did not register.
 
 use crate::fabric::PortId;
 use crate::wire::{MAD_SIZE, class, class_of};

@@ -1,10 +1,10 @@
 //! End ports ask the subnet administration for their paths, as hosts do.
 //!
 //! A port that must register again (PortInfo:ClientReregister) asks for the path to every other end port that has a
-//! LID, by `Get(PathRecord)` from its own port to the manager that PortInfo names. From then on it sends with the
-//! DLID and SL of the answer. It asks once management has been quiet for a while: before that nobody would answer.
-//! What is refused or not answered is asked again, a few times. Nothing here reads a clock or touches the subnet:
-//! requests out, answers in.
+//! LID, by `Get(PathRecord)` from its own port to the manager that PortInfo names. From then on it sends with the DLID
+//! and SL of the answer. It asks once management has been quiet for a while: before that no SA would answer. What is
+//! refused or not answered is asked again, a few times. Nothing here reads a clock or touches the subnet: requests out,
+//! answers in.
 
 use crate::fabric::PortId;
 use crate::ids::{Lid, Sl};

@@ -13,7 +13,7 @@ use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::SocketAddr;
 
-/// The name under which clients look for a server that nobody named (`IBSIM_SOCKNAME` names it).
+/// The default name under which clients look for a server (`IBSIM_SOCKNAME` sets it).
 pub const DEFAULT_NAME: &str = "sim";
 
 /// Bytes of a call.
@@ -25,7 +25,7 @@ pub const CALL_DATA_SIZE: usize = 64;
 /// Bytes of a MAD with its addresses.
 pub const PACKET_SIZE: usize = 288;
 
-/// The status of a MAD that nobody answered: the time is up (Linux's ETIMEDOUT).
+/// The status of an unanswered MAD: timed out (Linux's ETIMEDOUT).
 pub const TIMED_OUT: u32 = 110;
 
 const MAGIC: u32 = 0xDEAD_BEEF;

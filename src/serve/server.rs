@@ -110,7 +110,7 @@ struct ControlPath(PathBuf);
 
 impl Drop for ControlPath {
     fn drop(&mut self) {
-        // Somebody else may have removed it; nothing is left to do then.
+        // Another process may have removed it; nothing is left to do then.
         let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -71,7 +71,7 @@ impl Sockets {
     }
 
     /// Whether a client has no socket any more: its process has ended without disconnecting. A living client's socket
-    /// is connected to ours, and refuses any other; a dead one's name is nobody's.
+    /// is connected to ours, and refuses any other; a dead one's name is free.
     pub fn is_dead(&self, client: u32) -> bool {
         let Some(client) = self.clients.get(&client) else { return true };
         let probe = UnixDatagram::unbound().and_then(|probe| probe.connect_addr(&client.address));
@@ -152,7 +152,7 @@ impl Watched {
 }
 
 impl ClientSocket {
-    /// Sends what waits, as far as there is room. False when nobody is there.
+    /// Sends what is queued, as far as there is room. Returns false if there is no peer.
     fn flush(&mut self) -> bool {
         while let Some(bytes) = self.pending.front() {
             match self.watched.socket.send(bytes) {

@@ -2,9 +2,9 @@
 //! subnet in between.
 //!
 //! A client's MAD sets out from its port at the present simulated time; what comes to a port goes to the client it is
-//! for. Requests that are not answered in time come back to their senders; answers that nobody waits for any more are
-//! dropped: libumad2sim leaves both, which the kernel would do, to the server. Real time is an argument.
-//! Given the same calls and MADs at the same simulated times, everything here happens again in the same way.
+//! for. Requests that are not answered in time come back to their senders; answers that no client waits for any more
+//! are dropped: libumad2sim leaves both, which the kernel would do, to the server. Real time is an argument. Given the
+//! same calls and MADs at the same simulated times, everything here happens again in the same way.
 
 use super::clients::{self, Clients, ID_SHIFT};
 use super::console::find_node;
@@ -31,7 +31,7 @@ pub struct Patience {
     /// Of a device's agent, in nanoseconds of simulated time.
     pub agent_ns: u64,
     /// How often a request is sent again that no agent answered, before it comes back. The kernel does this for its
-    /// programs as they ask; libumad2sim asks nobody.
+    /// programs as they ask; libumad2sim does not ask.
     pub retries: u32,
     /// Of another client, in nanoseconds of real time.
     pub client_ns: u64,
@@ -134,8 +134,8 @@ impl Switchboard {
         &mut self.mads
     }
 
-    /// Has end ports ask the subnet administration for their paths whenever they must register again. Until they
-    /// are answered, and where nobody has them ask, they send to base LIDs with SL 0.
+    /// Has end ports ask the subnet administration for their paths whenever they must register again. Until they are
+    /// answered, and if they are not made to ask, they send to base LIDs with SL 0.
     pub fn have_paths_asked(&mut self) {
         self.asks = true;
     }
@@ -406,7 +406,7 @@ impl Switchboard {
     /// Has end ports ask the administration for paths, where they are to: those that must register again, and
     /// those whose turn has come.
     fn ask_for_paths(&mut self, real_ns: u64) {
-        // Taken in any case, so that what came while nobody asked is not acted on later.
+        // Taken in any case, so that events from a time without requests are not acted on later.
         let sources = self.sim.take_reregistered();
         if !self.asks {
             return;

@@ -1,6 +1,6 @@
 //! Requests that clients wait for, and MADs that are under way.
 //!
-//! libumad2sim passes no time-out on, so a client would wait for ever for an answer that nobody gives. So the server
+//! libumad2sim passes no time-out on, so a client would wait forever for an answer that never arrives. So the server
 //! keeps it, and gives it back with the status *timed out* when its time is up, as the kernel does. What a device's
 //! agent answers is waited for in simulated time; what another client answers (an administration, a manager asked for
 //! its SMInfo), in real time.
@@ -64,7 +64,7 @@ impl Waits {
 
     /// A MAD is under way that no agent answers.
     pub fn fly(&mut self, transaction: u64, length: u64, now_ns: u64) {
-        // Nobody reports that a MAD was lost, so a flight ends by time.
+        // The loss of a MAD is not reported, so a flight ends by time.
         self.flights.insert(transaction, Flight { until: now_ns + FLIGHT_NS, length });
     }
 

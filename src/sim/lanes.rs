@@ -1,7 +1,7 @@
-//! The lanes of all channels: what the sender of a lane and its receiver hold, side by side.
+//! The lanes of all channels: the state of a lane's sender and receiver, side by side.
 //!
 //! A packet-hop reads and writes both ends of the channel that it leaves and of the one that it enters: the queue and
-//! the credits that go back, the credits that it takes and the room that it fills. Both ends of a channel's lane are
+//! the credits that it returns, the credits that it takes and the room that it fills. Both ends of a channel's lane are
 //! one cache line, at the index of the receiver: on a fabric of ten thousand hosts each line is a miss.
 
 use super::credit::LaneCredits;
@@ -16,7 +16,7 @@ pub struct OutputLine {
     pub credits: LaneCredits,
     /// The first in lane whose head waits for this lane.
     pub first_waiter: InLane,
-    /// The last of that line; means nothing where nobody waits.
+    /// The last of that line; meaningless if none waits.
     pub last_waiter: InLane,
 }
 
@@ -25,7 +25,7 @@ pub struct OutputLine {
 pub struct InputQueue {
     /// First packet.
     pub head: PacketId,
-    /// Last packet; means nothing where there is none.
+    /// Last packet; meaningless if there is none.
     pub tail: PacketId,
     /// The next in lane in line for the same out lane.
     pub next_waiter: InLane,
@@ -77,18 +77,18 @@ impl LaneStore {
         LaneStore { shift, by_receiver: By::filled(LaneEnds { queue, line }, far.len() << shift), far }
     }
 
-    /// How many there are.
+    /// The number of lanes.
     pub fn len(&self) -> usize {
         self.by_receiver.len()
     }
 
-    /// Whether they are more than the cache of a core holds beside all else.
+    /// Whether the lanes exceed the share of a core's cache that is left for them.
     pub fn outgrow_a_cache(&self) -> bool {
         self.by_receiver.len() * size_of::<LaneEnds>() > 2 << 20
     }
 
-    /// A cable is plugged in between two ports whose own cables have left: what each of the four or fewer ports knows
-    /// of the lanes that it sends into goes with it.
+    /// Plugs in a cable between two ports whose own cables were removed: the knowledge that each of the four or fewer
+    /// ports has of the lanes that it sends into moves with it.
     pub fn plug(&mut self, a: PortId, b: PortId) {
         let mut ports = vec![a, b, self.far[a], self.far[b]];
         ports.sort_unstable();
@@ -115,7 +115,7 @@ impl LaneStore {
         &self.by_receiver[lane]
     }
 
-    /// The same, to write.
+    /// Mutable access to both ends of the channel into an in lane.
     #[inline(always)]
     pub fn ends(&mut self, lane: InLane) -> &mut LaneEnds {
         &mut self.by_receiver[lane]

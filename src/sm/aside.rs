@@ -1,7 +1,7 @@
 //! Elements that a user has set aside: present, and kept out of the routing.
 //!
-//! Elements go by names that outlive a manager ([`FoundElement::lasting_name`]). One that a survey does not find is
-//! forgotten only once it has left: silence is no proof of that (C.5).
+//! Elements are identified by names that outlive a manager ([`FoundElement::lasting_name`]). One that a survey does not
+//! find is forgotten only once it has been removed: silence does not prove that (C.5).
 
 use super::element::FoundElement;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -22,7 +22,7 @@ pub(super) struct AsideElements {
 }
 
 impl AsideElements {
-    /// Those that an earlier manager has recorded.
+    /// The elements that an earlier manager has recorded as set aside.
     pub(super) fn named(names: &[String]) -> AsideElements {
         AsideElements { missed: names.iter().map(|name| (name.clone(), 0)).collect() }
     }

@@ -21,7 +21,7 @@ pub struct Config {
     /// Whether forwarding entries alone are written where every mixture of them is proved, and hosts are moved to the
     /// other half elsewhere only; otherwise every change moves them.
     pub auto: bool,
-    /// The most memory, in bytes, for plans for losses to come, prepared while nothing happens; none: none are.
+    /// Memory limit, in bytes, for plans for future losses, prepared while the subnet is quiet; `None` prepares none.
     pub foresee: Option<usize>,
     /// How sources are moved to the other half of LIDs.
     pub sources: SourceControl,
@@ -51,7 +51,7 @@ pub struct Config {
     pub subnet_timeout: u8,
     /// Where long computations run.
     pub planning: Planning,
-    /// What to do with a running subnet whose tables can neither be proved nor mended with a proof.
+    /// What to do with a running subnet whose tables can neither be proved nor repaired with a proof.
     pub takeover: Takeover,
     /// Whether switches are managed that choose outputs by themselves: no proof covers what they send elsewhere than
     /// their entries say.
@@ -59,7 +59,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The most data VLs in operation where nobody says otherwise.
+    /// Default limit on data VLs.
     pub const DATA_VLS: u8 = 4;
 
     /// A manager that routes by this engine, and for the rest has what most have: changes by entries alone where that
@@ -116,7 +116,7 @@ impl Default for AgeLimits {
     }
 }
 
-/// What to do with a subnet that carries traffic under tables that can neither be proved nor mended with a proof.
+/// What to do with a subnet that carries traffic under tables that can neither be proved nor repaired with a proof.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Takeover {
     /// Write nothing, and report why: hosts may stay without connection for as long as that lasts.

@@ -1,4 +1,4 @@
-//! What a subnet manager needs besides its port.
+//! The resources of a subnet manager besides its port.
 
 use super::config::Config;
 use super::election::{ElectionEvent, ElectionRules};
@@ -25,7 +25,7 @@ pub type KeepLids = Box<dyn FnMut(&Fabric)>;
 pub struct Context {
     /// Its settings.
     pub config: Config,
-    /// Where orders come in and events go out.
+    /// Where orders arrive and events are posted.
     pub mailbox: SharedMailbox,
     /// Answers other managers and SA clients, and holds the election.
     pub responder: SharedResponder,
@@ -33,9 +33,9 @@ pub struct Context {
     pub assign: AssignLids,
     /// Stores LIDs.
     pub keep: KeepLids,
-    /// How often to sweep.
+    /// The policy for sweep intervals.
     pub pace: SweepPolicy,
-    /// Where changes are recorded before they are made; none if nowhere.
+    /// The journal in which changes are recorded before they are made, if any.
     pub journal: Option<Journal>,
     /// Names of what was set aside when this manager was master last; none before.
     pub aside: Option<Vec<String>>,

@@ -1,4 +1,4 @@
-//! What the subnet lacks because devices fail: for status, metrics and log.
+//! Services that the subnet lacks because devices fail: for status, metrics and log.
 
 use crate::ids::Guid;
 use crate::subnet::{DeviceFault, FailingAs, Manager, MissingDevice};
@@ -17,7 +17,7 @@ pub struct Degraded {
     pub attribute: String,
     /// `Get` or `Set`.
     pub method: String,
-    /// `silent`, `refuses`, `holds-other`, or `unfit` of what came and does not fit the subnet.
+    /// `silent`, `refuses`, `holds-other`, or `unfit` for a newcomer that does not fit the subnet.
     pub fails: String,
     /// The status of its refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ pub struct Degraded {
     pub since_ns: u64,
     /// Whether it is left out of the subnet.
     pub left_out: bool,
-    /// What follows, in words.
+    /// The consequence, in words.
     pub follows: String,
 }
 
@@ -44,7 +44,7 @@ impl Degraded {
     }
 }
 
-/// What devices fail at, and devices that do not answer behind links that are up.
+/// Requests that devices fail, and devices that do not answer behind links that are up.
 pub(super) fn list<T: Transport>(manager: &Manager<T>) -> Vec<Degraded> {
     let (unfit, failing): (Vec<_>, Vec<_>) = manager.faults().partition(|(fault, _)| fault.is_unfit());
     let mut list: Vec<Degraded> = failing.into_iter().map(|(fault, left_out)| of(fault, left_out)).collect();

@@ -1,8 +1,8 @@
-//! Addresses and forwarding entries that somebody else changed, found by asking devices in turn.
+//! Addresses and forwarding entries that were changed from outside, found by asking devices in turn.
 //!
-//! Port-change bits and traps report links, not a LID or an entry that another program wrote. So each light sweep is
-//! followed by as many further questions as there are switches, and all devices have been asked after a few of them; a
-//! survey reads every LID at once. What differs is written again, since nothing that is proved is true of it.
+//! Port-change bits and traps report links, not a LID or an entry that another program wrote. So after each light sweep
+//! the manager makes as many further requests as there are switches, and after a few sweeps it has asked all devices; a
+//! survey reads every LID at once. Values that differ are rewritten, because no proof covers them.
 
 use super::config::Config;
 use super::error::SmError;
@@ -27,13 +27,13 @@ enum Question {
     Block(NodeId, u16),
 }
 
-/// Where the round of questions goes on.
+/// Where the round of requests continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rounds {
     next: usize,
 }
 
-/// What devices hold that they were not given.
+/// Values in devices that this manager did not write.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Drift {
     ports: Vec<PortId>,
@@ -46,7 +46,7 @@ impl Drift {
         &self.ports
     }
 
-    /// What differs, in words; none if nothing does.
+    /// The differences, in words; `None` if there are none.
     pub(super) fn in_words(&self, fabric: &Fabric) -> Option<String> {
         let port = |&port: &PortId| format!("the LIDs of {}", fabric.describe_port(port));
         let block = |&(switch, block): &(NodeId, u16)| format!("block {block} of {}", fabric.describe_node(switch));

@@ -5,11 +5,11 @@
 //! return: the state, and commands to be carried out in order. Holds: this manager writes only in `master` and
 //! `yielding` ([`ElectionState::may_write`]), which a change that cannot wait brings it back to; it leaves them for a
 //! manager of higher rank only after a sweep found that manager, and never during a change; a standby takes over after
-//! [`ElectionRules::polls`] unanswered polls; a manager that neither takes the subnet nor gives it up is passed over
-//! for a while, so no master waits for another for ever.
-//! `state-machines/election.yaml` states the same by hand, and a test compares the two. Sources: InfiniBand
-//! Architecture Specification, volume 1, section 14.4; where it leaves room, OpenSM's behaviour. Deliberately omitted:
-//! MADs, a clock, retries of single SMPs, and resignation: a manager that ends falls silent.
+//! [`ElectionRules::polls`] unanswered polls; a manager that neither takes over the subnet nor gives it up is passed
+//! over for a while, so no master waits for another forever. `state-machines/election.yaml` states the same by hand,
+//! and a test compares the two. Sources: InfiniBand Architecture Specification, volume 1, section 14.4; where it leaves
+//! room, OpenSM's behaviour. Deliberately omitted: MADs, a clock, and retries of single SMPs. A manager that ends does
+//! not resign but falls silent: one that is only restarted finds its subnet as it left it.
 
 use crate::ids::Guid;
 use std::cmp::Reverse;
@@ -90,12 +90,20 @@ pub struct ElectionRules {
     pub poll_ns: u64,
     /// Consecutive unanswered polls after which the watched manager counts as dead.
     pub polls: u32,
+    /// Whether this manager has resigned: every other one has precedence, until this one is master again for want of
+    /// any.
+    pub has_resigned: bool,
 }
 
 impl ElectionRules {
     /// OpenSM's defaults: key 1, a poll every ten seconds, four of them unanswered.
     pub fn new(rank: Rank) -> ElectionRules {
-        ElectionRules { rank, sm_key: 1, poll_ns: 10_000_000_000, polls: 4 }
+        ElectionRules { rank, sm_key: 1, poll_ns: 10_000_000_000, polls: 4, has_resigned: false }
+    }
+
+    /// Whether another manager has precedence over this one.
+    fn yield_to(&self, other: Rank) -> bool {
+        self.has_resigned || other > self.rank
     }
 
     pub(super) fn trusts(&self, peer: &Peer) -> bool {
@@ -338,13 +346,17 @@ pub enum ElectionEvent {
     Swept(Vec<Peer>),
     /// A manager answered Get(SMInfo).
     Answered(Peer),
-    /// A Set(SMInfo) came in; the first command answers it, [`ElectionCommand::Accept`] or [`ElectionCommand::Refuse`].
+    /// A Set(SMInfo) was received; the first command answers it, [`ElectionCommand::Accept`] or
+    /// [`ElectionCommand::Refuse`].
     Ordered(PeerOrder, Peer),
     /// The HANDOVER was answered without an error.
     Taken(Guid),
     /// The HANDOVER was answered with an error.
     Refused(Guid),
-    /// The time of [`ElectionState::due_ns`] has come.
+    /// This manager cannot serve the subnet, and these others answered Get(SMInfo): any of them that stands by may
+    /// become master.
+    Resigned(Vec<Peer>),
+    /// The time [`ElectionState::due_ns`] has been reached.
     Due,
     /// A change that cannot wait begins: something was lost.
     ChangeBegun,
@@ -365,6 +377,7 @@ impl ElectionEvent {
             ElectionEvent::Ordered(PeerOrder::Discover, _) => "discover",
             ElectionEvent::Taken(_) => "taken",
             ElectionEvent::Refused(_) => "refused",
+            ElectionEvent::Resigned(_) => "resigned",
             ElectionEvent::Due => "due",
             ElectionEvent::ChangeBegun => "change-begun",
             ElectionEvent::ChangeEnded => "change-ended",
@@ -441,6 +454,11 @@ pub enum News {
     /// The other was asked to take over.
     #[error("subnet manager {0} has precedence and is asked to take over: until it has, only losses are routed around")]
     Asked(Rank),
+    /// The other was asked to take over, because this manager cannot serve the subnet.
+    #[error(
+        "this manager's own port or switch fails, and subnet manager {0} is asked to take over; restart this one once that is mended"
+    )]
+    Resigns(Rank),
     /// The rival does not hand over, or this manager could not wait for it.
     #[error(
         "subnet manager {0} is master too, of lower rank, and does not hand over: this one goes on as master beside it; stop \
@@ -460,7 +478,7 @@ impl News {
     pub fn of(&self) -> Rank {
         match *self {
             News::Silent(of) | News::Yields(of) | News::Stays(of) | News::Unwilling(of) | News::Deaf(of) => of,
-            News::Asked(of) | News::Obstinate(of) | News::Rival(of) | News::Stranger(of) => of,
+            News::Asked(of) | News::Resigns(of) | News::Obstinate(of) | News::Rival(of) | News::Stranger(of) => of,
         }
     }
 }
@@ -485,6 +503,10 @@ pub fn step(
             let (next, mut commands) = transition(rules, state, ElectionEvent::Swept(known), at);
             commands.extend(strangers.iter().map(report));
             (next, commands)
+        }
+        ElectionEvent::Resigned(mut peers) => {
+            peers.retain(|peer| rules.trusts(peer));
+            transition(rules, state, ElectionEvent::Resigned(peers), at)
         }
         ElectionEvent::Answered(peer) if !rules.trusts(&peer) => (state, vec![report(&peer)]),
         ElectionEvent::Ordered(_, by) if !rules.trusts(&by) => (state, vec![ElectionCommand::Refuse, report(&by)]),
@@ -524,6 +546,7 @@ fn transition(
 
         (S::Master, E::Swept(peers)) => reassess(rules, &peers, at),
         (S::Master, E::Answered(peer)) => reassess(rules, &[peer], at),
+        (S::Master, E::Resigned(peers)) => resign(rules, &peers, at),
         // The other was master as well, and may have written anything: what is known is no longer.
         (S::Master, E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
 
@@ -544,7 +567,7 @@ fn transition(
             }
             next => next,
         },
-        // What was lost waits for nobody, and the rival may never hand over.
+        // A loss does not wait, and the rival may never hand over.
         (S::Waiting(watch), E::ChangeBegun) => (S::Master, vec![C::PassOver(News::Obstinate(watch.peer)), C::Manage]),
         (S::Waiting(_), E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
 
@@ -565,8 +588,7 @@ fn transition(
         (S::HandingOver(watch), E::Refused(by)) if by == watch.peer.guid => {
             (S::Master, vec![C::PassOver(News::Unwilling(watch.peer)), C::Sweep])
         }
-        // It was asked and did not answer: what was lost waits for nobody. It may have become master unheard, and have
-        // written.
+        // It was asked and did not answer: a loss does not wait. It may have become master unheard, and have written.
         (S::HandingOver(watch), E::ChangeBegun) => (S::Master, vec![C::PassOver(News::Deaf(watch.peer)), C::Manage]),
         (S::HandingOver(watch), E::Due) if watch.is_patient(rules) => {
             (S::HandingOver(watch.again(rules, at)), vec![C::HandOver(watch.peer.guid)])
@@ -586,7 +608,7 @@ fn after_discovery(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> 
     // A master stays master, whatever its rank: a manager of higher rank waits for the handover and does not take over
     // by itself (14.4).
     let master = highest(&|peer| peer.role == SmRole::Master);
-    let awake = || highest(&|peer| peer.role != SmRole::NotActive && peer.rank > rules.rank);
+    let awake = || highest(&|peer| peer.role != SmRole::NotActive && rules.yield_to(peer.rank));
     match master.or_else(awake) {
         Some(other) => stand_by(rules, other, at, Vec::new()),
         None => (ElectionState::Master, vec![ElectionCommand::Manage]),
@@ -597,9 +619,9 @@ fn after_discovery(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> 
 fn watched(rules: &ElectionRules, watch: PeerWatch, peer: &Peer) -> (ElectionState, Vec<ElectionCommand>) {
     let alive = ElectionState::Standby(watch.alive(peer));
     match peer.role {
-        SmRole::Master if peer.rank < rules.rank => (alive, vec![ElectionCommand::SendTrap(peer.rank.guid)]),
+        SmRole::Master if !rules.yield_to(peer.rank) => (alive, vec![ElectionCommand::SendTrap(peer.rank.guid)]),
         SmRole::Master => (alive, Vec::new()),
-        SmRole::Standby | SmRole::Discovering if peer.rank > rules.rank => (alive, Vec::new()),
+        SmRole::Standby | SmRole::Discovering if rules.yield_to(peer.rank) => (alive, Vec::new()),
         // It gave up the subnet or was disabled, and has no precedence: the mastership is open again.
         _ => (ElectionState::Discovering, vec![ElectionCommand::Sweep]),
     }
@@ -609,7 +631,7 @@ fn watched(rules: &ElectionRules, watch: PeerWatch, peer: &Peer) -> (ElectionSta
 fn reassess(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
     let counts = |peer: &&Peer| !at.passed_over.has(peer);
     let ranks = |fits: &dyn Fn(&&Peer) -> bool| peers.iter().filter(counts).filter(fits).map(|peer| peer.rank).max();
-    let successor = ranks(&|peer| peer.rank > rules.rank && matches!(peer.role, SmRole::Standby | SmRole::Master));
+    let successor = ranks(&|peer| rules.yield_to(peer.rank) && matches!(peer.role, SmRole::Standby | SmRole::Master));
     let rival = ranks(&|peer| is_rival(rules, peer));
     // A manager of higher rank comes before a rival of lower rank: once it is master, the rival is its concern.
     match (successor, rival) {
@@ -630,12 +652,25 @@ fn reassess(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (Electi
     }
 }
 
-/// Whether the other is master and should not be.
-fn is_rival(rules: &ElectionRules, peer: &Peer) -> bool {
-    peer.role == SmRole::Master && peer.rank < rules.rank
+/// The highest of those that stand by is asked to take over; without one this manager stays master.
+fn resign(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
+    let stands_by = |peer: &&Peer| peer.role == SmRole::Standby && !at.passed_over.has(peer);
+    match peers.iter().filter(stands_by).map(|peer| peer.rank).max().filter(|_| !at.changing) {
+        Some(to) => {
+            let (state, mut commands) = hand_over(rules, to, at);
+            commands.push(ElectionCommand::Report(News::Resigns(to)));
+            (state, commands)
+        }
+        None => (ElectionState::Master, Vec::new()),
+    }
 }
 
-/// As [`reassess`], for a manager that waited for a rival: without a rival, it manages the subnet again.
+/// Whether the other is master and should not be.
+fn is_rival(rules: &ElectionRules, peer: &Peer) -> bool {
+    peer.role == SmRole::Master && !rules.yield_to(peer.rank)
+}
+
+/// Reassesses a manager that waited for a rival: without a rival, it manages the subnet again.
 fn waited(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
     match reassess(rules, peers, at) {
         (ElectionState::Master, mut commands) => {
@@ -646,7 +681,7 @@ fn waited(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (Election
     }
 }
 
-/// As [`reassess`], for a manager that is already yielding.
+/// Reassesses a manager that is already yielding.
 fn yields_still(
     rules: &ElectionRules,
     to: Rank,

@@ -138,7 +138,7 @@ pub enum SmError {
         /// How many end ports are known to discard something.
         ends: usize,
     },
-    /// There is nobody at the other end of the manager's cable.
+    /// There is no device at the other end of the manager's cable.
     #[error("the subnet is not reached: {port} has no link to a device that answers")]
     Unreached {
         /// The manager's own port.

@@ -1,9 +1,9 @@
 //! What a port needs besides PortInfo before it may carry data: an arbitration list with every lane, and a partition.
 //!
 //! A lane without an entry never sends and so never drains (docs/PROOF.md, M3). A port whose list already serves every
-//! lane keeps it, whichever manager wrote it. A port that is a member of any partition keeps its table: whoever
-//! configured it, with limited membership or without the default partition, decides which ports may communicate. Only
-//! an empty table, under which no port can communicate with it at all, gets the default partition.
+//! lane keeps it, whichever manager wrote it. A port that is a member of any partition keeps its table: the program
+//! that configured it, with limited membership or without the default partition, decides which ports may communicate.
+//! Only an empty table, under which no port can communicate with it at all, gets the default partition.
 
 use super::error::SmError;
 use crate::fabric::{Fabric, PortId};

@@ -1,9 +1,9 @@
-//! What stands in if the engine or scheme that the user chose finds no routing, or no change.
+//! The engine and the scheme that stand in if the user's choice finds no routing, or no change.
 //!
-//! A subnet that is not rerouted costs more than the user's preference is worth. So `auto` tries a change that the
+//! Leaving a subnet without a reroute is worse than overriding the user's preference. So `auto` tries a change that the
 //! chosen scheme cannot make. An engine that routes every connected subnet stands in if the chosen ones find no
-//! routing, or none that is proved. The log and `reconfig status` report either. Deliberately omitted: anything less
-//! than proved.
+//! routing, or none that is proved. The log and `reconfig status` report both. Deliberately omitted: anything less than
+//! proved.
 
 use super::config::Config;
 use super::error::SmError;
@@ -144,7 +144,7 @@ pub(super) fn routed(config: &Config, fabric: &Fabric, sm: PortId) -> Result<Fou
     }
 }
 
-/// Whether packets of other subnets come in, whose lanes a proof of several subnets counts on.
+/// Whether packets of other subnets arrive, whose lanes a proof of several subnets relies on.
 pub(super) fn has_routers(fabric: &Fabric) -> bool {
     fabric.nodes().any(|(_, node)| node.present && node.kind == NodeKind::Router)
 }

@@ -1,4 +1,4 @@
-//! What a subnet already holds: its tables, and whether it carries traffic.
+//! The installed state of a subnet: its tables, and whether it carries traffic.
 
 use super::error::SmError;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -23,7 +23,7 @@ pub(super) struct InstalledTables {
     pub(super) half: Half,
     /// Devices that did not report a table.
     pub(super) silent: Vec<String>,
-    /// The same, as they are in the fabric.
+    /// These devices, as nodes of the fabric.
     pub(super) unread: Vec<NodeId>,
 }
 

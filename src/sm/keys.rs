@@ -1,9 +1,9 @@
-//! M_Keys of ports: found to be another manager's before anything relies on a write.
+//! M_Keys of ports: detects another manager's key before anything relies on a write.
 //!
-//! A port drops a `Set` with another key than its own, without an answer, and lets everybody read it (protection 0 and
-//! 1); with protection 0 the key itself reads back, with 1 it reads as 0. So a subnet under another key looks like one
-//! that can be adopted, and every later write is lost. A port that reads as 0 under protection may also hold no key at
-//! all: it is asked to take what it holds.
+//! A port drops a `Set` with another key than its own, without an answer, and lets any program read it (protection 0
+//! and 1); with protection 0 the key itself reads back, with 1 it reads as 0. So a subnet under another key looks like
+//! one that can be adopted, and every later write is lost. A port that reads as 0 under protection may also hold no key
+//! at all: it is asked to take what it holds.
 
 use super::error::SmError;
 use crate::fabric::{Fabric, PortId};
@@ -36,7 +36,7 @@ pub(super) async fn locked<T: Transport>(
         let number = u32::from(fabric.port(*port).num.0);
         Ask::set(RequestTarget::Port(*port), AttributeId::PortInfo, number, info.unchanged().encode())
     };
-    // If the manager's own port is under another key, the subnet is, and nobody else need be asked.
+    // If the manager's own port is under another key, the subnet is, and no other port need be asked.
     let own_first = hidden.iter().take_while(|(port, _)| *port == sm).count();
     for asked in [&hidden[..own_first], &hidden[own_first..]] {
         if locked.iter().any(|(port, _)| *port == sm) {

@@ -306,6 +306,8 @@ pub enum LifecycleCommand {
     Abandon,
     /// Open end ports that discard what their hosts send, although nothing is proved of it.
     OpenEnds,
+    /// Offer the subnet to a manager that stands by, if this one's own device or switch is why it cannot be brought up.
+    Resign,
     /// Say what is left unended, if anything is.
     ReportUnfinished {
         /// Whether a change, its retired half or a recovery is. Otherwise closed end ports decide.
@@ -453,6 +455,7 @@ impl LifecycleCommand {
             LifecycleCommand::StepDown => "step-down",
             LifecycleCommand::Abandon => "abandon",
             LifecycleCommand::OpenEnds => "open-ends",
+            LifecycleCommand::Resign => "resign",
             LifecycleCommand::ReportUnfinished { .. } => "report-unfinished",
         }
     }
@@ -662,9 +665,12 @@ fn failed(attempt: BringUpAttempt, commands: Vec<LifecycleCommand>, at: Lifecycl
 fn not_brought_up(attempt: BringUpAttempt, why: String, at: LifecycleInput) -> Next {
     let attempt = BringUpAttempt { failed: (attempt.failed + 1).min(MOST_FAILED), ..attempt };
     let report = LifecycleCommand::Report(why);
+    let mut commands = vec![report];
     // After each further failure, too: the attempt may have closed them again.
-    let opens = (attempt.failed >= TRIES).then_some(LifecycleCommand::OpenEnds);
-    failed(attempt, [report].into_iter().chain(opens).collect(), at)
+    if attempt.failed >= TRIES {
+        commands.extend([LifecycleCommand::OpenEnds, LifecycleCommand::Resign]);
+    }
+    failed(attempt, commands, at)
 }
 
 fn refuse(state: LifecycleState, order: OrderId, why: &str) -> Next {

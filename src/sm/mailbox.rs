@@ -11,6 +11,7 @@ use super::element::SubnetElement;
 use super::error::SmError;
 use super::lifecycle::{self, BringUpAttempt, LifecycleState};
 use crate::driver::{AbortHandle, ChangeRecord, ForeseenCount, Running, Trail};
+use crate::fabric::Fabric;
 use crate::plan::Scheme;
 use crate::subnet::{SmpCounts, SubnetEvent};
 use crate::tables::RoutedBy;
@@ -154,6 +155,10 @@ pub struct SubnetView {
     pub closed_ends: usize,
     /// What stands in for what the user settled, and why, if anything does.
     pub instead: Option<String>,
+    /// What follows from it that the journal takes no record, and why, if it takes none.
+    pub unrecorded: Option<String>,
+    /// What the last look found, as long as the subnet is not up.
+    pub found: Option<Arc<Fabric>>,
     /// Why the subnet is not reached, if it is not.
     pub unreached: Option<String>,
     /// What the journal has lost of what earlier managers have set aside, until a user sets aside or takes back.

@@ -1,5 +1,5 @@
-//! End ports with agents leave a half before it is closed (E.8), each by itself: one that does not is named, and delays
-//! no other.
+//! Moves end ports with agents off a half before it is closed (E.8), each by itself: one that does not move is named,
+//! and delays no other.
 //!
 //! On entry: the half that is kept, while either half is proved for each source. On return: every port that follows
 //! sends on the kept half alone. No proof rests on that. Deliberately omitted: closing the other half, which the plan
@@ -16,7 +16,7 @@ use crate::wire::vendor::ActiveHalf;
 use crate::wire::{AttributeId, Method};
 use std::fmt::Display;
 
-/// How long the manager waits each time until sources have moved, before it closes the half that they leave.
+/// How long the manager waits each time for sources to move, before it closes the half that they leave.
 const MOVING_NS: u64 = 2_000_000_000;
 
 /// What an end port says of the half that it sends on.

@@ -1,9 +1,9 @@
-//! Opens end ports whose fence nothing else ends: the change behind it was given up, and the recovery fails again and
-//! again.
+//! Opens end ports that would otherwise stay fenced: the change that fenced them was given up, and the recovery fails
+//! repeatedly.
 //!
 //! It does what `reconfig rescue --clear` does, at end ports alone: service levels that they discard get back the lanes
 //! of the steady state, and nothing else is written. Not under `--takeover proved`, and not while the journal has a
-//! change to go on with. Deliberately omitted: a proof. Switches may hold two routings, or split lanes.
+//! change to continue. Deliberately omitted: a proof. Switches may hold two routings, or split lanes.
 
 use super::bring_up;
 use super::config::Takeover;

@@ -68,8 +68,8 @@ impl PeerManagers {
         Ok(true)
     }
 
-    /// The same in all that a sweep found, where some of it is not known. A subnet that is joined with this one comes
-    /// with its manager: both must know which of them is master before either takes the other's devices in.
+    /// Finds managers in everything that a sweep found, including unknown parts. A subnet newly cabled to this one may
+    /// bring its own manager: both must know which of them is master before either takes the other's devices in.
     pub(super) async fn find_in_all<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
@@ -137,6 +137,24 @@ impl PeerManagers {
         Ok(())
     }
 
+    /// Offers the subnet to the managers that are known. Returns the resulting event of the lifecycle.
+    pub(super) async fn resign<T: Transport>(
+        &mut self,
+        manager: &mut Manager<T>,
+        responder: &SharedResponder,
+        mailbox: &SharedMailbox,
+    ) -> Result<Option<LifecycleEvent>, SmError> {
+        let ask = |port| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
+        let mut peers = Vec::new();
+        for guid in self.ports.keys().copied().collect::<Vec<_>>() {
+            if let Some(Ok(data)) = self.tell(manager, guid, ask, false).await? {
+                peers.extend(peer(&SmInfo::decode(&data)));
+            }
+        }
+        responder.borrow_mut().step(ElectionEvent::Resigned(peers), manager.now_ns());
+        self.carry_out(manager, responder, mailbox).await
+    }
+
     /// Carries out the election's commands, and those that follow from the answers, until there are none left. Returns
     /// the resulting event of the lifecycle. The election may have to poll again.
     pub(super) async fn attend<T: Transport>(
@@ -152,8 +170,8 @@ impl PeerManagers {
         self.carry_out(manager, responder, mailbox).await
     }
 
-    /// As [`PeerManagers::attend`], whether or not a poll is due. If several lifecycle events result, losing the subnet
-    /// outweighs sweeping it.
+    /// Carries out the election's commands, whether or not a poll is due. If several lifecycle events result, losing
+    /// the subnet takes precedence over sweeping it.
     pub(super) async fn carry_out<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
@@ -165,7 +183,7 @@ impl PeerManagers {
         loop {
             let Some(command) = responder.borrow_mut().next_command() else { break };
             match command {
-                // Somebody else was master, or two were, and may have written anything: what was known is read anew.
+                // Another manager was master, or two were, and may have written anything: what was known is read again.
                 ElectionCommand::Manage if is_up => lost = true,
                 ElectionCommand::Sweep | ElectionCommand::Manage => requested = true,
                 ElectionCommand::StepDown => lost = true,

@@ -1,7 +1,7 @@
-//! What is still to be run before a subnet is up, while its hosts send and clients of the SA are answered.
+//! The work that remains before a subnet is up, while its hosts send and SA clients are answered.
 //!
 //! On entry: a subnet as it was brought up, and what is left to do. On return: the subnet is up, or an error, and the
-//! next look reads anew what it has come to. Deliberately omitted: choosing what is run (`bring_up`).
+//! next look reads its state again. Deliberately omitted: choosing what is run (`bring_up`).
 
 use super::config::Takeover;
 use super::context::Context;
@@ -20,7 +20,7 @@ use crate::tables::{NodeSlToVl, SlToVl, Write};
 use crate::transport::Transport;
 use crate::verify;
 
-/// What is still to be run before a subnet is up.
+/// Work that remains before a subnet is up.
 pub(super) enum Pending {
     /// SL-to-VL tables, while hosts have ways to each other by tables that are proved on any lanes.
     Lanes {
@@ -35,8 +35,8 @@ pub(super) enum Pending {
 }
 
 impl<T: Transport> Upkeep<T> {
-    /// Runs what is still to be run before the subnet is up. Clients of the SA are answered meanwhile. Returns the
-    /// state of the half that it leaves.
+    /// Does the work that remains before the subnet is up. SA clients are answered meanwhile. Returns the state of the
+    /// half that it leaves.
     pub(super) async fn finish(&mut self, context: &Context, pending: Pending) -> Result<RetiredHalf, SmError> {
         let (record, name, retired) = match pending {
             Pending::Lanes { writes, ages } => {
@@ -87,8 +87,8 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// Replaces SL-to-VL tables under traffic, beside forwarding tables that are proved on any lanes. What dies
-    /// meanwhile is routed around before the rest is replaced.
+    /// Replaces SL-to-VL tables under traffic, beside forwarding tables that are proved on any lanes. A loss meanwhile
+    /// is routed around before the rest is replaced.
     async fn replace_lanes(&mut self, context: &Context, writes: &[Write], ages: bool) -> Result<(), SmError> {
         self.publish();
         context.post(self.now_ns(), Happening::HostsUp);
@@ -113,7 +113,7 @@ impl<T: Transport> Upkeep<T> {
         Ok(())
     }
 
-    /// Waits until all that was sent before has come to its end, however often its ways change meanwhile.
+    /// Waits until everything sent earlier has arrived or been discarded, however often its paths change meanwhile.
     async fn outlast(&mut self, context: &Context) -> Result<(), SmError> {
         let mut left = self.rounds_to_age();
         while left > 0 {
@@ -183,7 +183,7 @@ impl<T: Transport> Upkeep<T> {
         Ok(true)
     }
 
-    /// Rounds after which all that was sent before has come to its end (W.3).
+    /// Rounds after which everything sent earlier has arrived or been discarded (W.3).
     pub(super) fn rounds_to_age(&self) -> usize {
         let Running { alive, tables, .. } = self.driver.running();
         verify::rounds_to_age(alive, alive, tables)
@@ -200,7 +200,7 @@ impl<T: Transport> Upkeep<T> {
         Ok(())
     }
 
-    /// A ticket for a question that is of no change; those of changes to come are above it.
+    /// A ticket for a question that belongs to no change; those of later changes are above it.
     fn ticket(&mut self, context: &Context) -> Ticket {
         let ticket = Ticket::at(context.epoch_ns.saturating_add(self.now_ns()));
         self.driver.begin_tickets_at(ticket.next());

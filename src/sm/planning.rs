@@ -1,9 +1,9 @@
-//! Computing that takes long, while the manager goes on answering.
+//! Long computations, while the manager keeps answering.
 //!
-//! Routing, planning and proving take seconds on a thousand switches. Meanwhile clients of the SA, other managers and
-//! users at the control socket want answers, and traps want repressing. So that work is done by a thread, and the
-//! manager idles until it is done. In a simulation no time passes while something is computed, and a run must not
-//! depend on how fast this machine is: there the work is done on the spot.
+//! Routing, planning and proving take seconds on a thousand switches. Meanwhile SA clients, other managers and users of
+//! the control socket must be answered, and traps must be repressed. So a thread does that work, and the manager idles
+//! until it is done. In a simulation, no time passes during a computation, and a run must not depend on the speed of
+//! the machine: there the work is done in place.
 
 use super::error::SmError;
 use crate::subnet::{Manager, SubnetManager as _};
@@ -49,7 +49,7 @@ pub(super) async fn computed<T: Transport, R: Send + 'static>(
     let span = tracing::Span::current();
     let work = move || {
         let _entered = span.enter();
-        // Nobody takes it if the manager has ended meanwhile.
+        // The result is dropped if the manager has ended meanwhile.
         let _ = sender.send(work());
     };
     let thread = std::thread::Builder::new().name("planning".to_string()).spawn(work);

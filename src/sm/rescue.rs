@@ -21,16 +21,16 @@ use futures_util::future::LocalBoxFuture;
 /// A table that discards service levels of data.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClosedTable {
-    /// Where it is.
+    /// The place of the table.
     pub place: String,
-    /// What it discards.
+    /// The service levels that it discards.
     pub levels: Vec<Sl>,
     node: NodeId,
     pair: (PortNum, PortNum),
     open: SlToVl,
 }
 
-/// What a look found.
+/// The closed tables of a subnet, and its master.
 #[derive(Clone, Debug)]
 pub struct ClosedSubnet {
     /// The subnet, in the indices of the sweep.

@@ -1,6 +1,6 @@
-//! Answers requests of others at once: other managers' SMInfo, and clients of the SA.
+//! Answers outside requests at once: SMInfo of other managers, and SA clients.
 //!
-//! It holds the election, because orders of other managers move the election as they come in, whatever the manager is
+//! It holds the election, because orders of other managers move the election as they arrive, whatever the manager is
 //! doing, and the election answers them. Its other commands wait until the manager takes them
 //! ([`Responder::next_command`]).
 
@@ -46,8 +46,8 @@ impl Responder {
     /// The responder of a manager with these rules; `mailbox` shows the manager's lifecycle.
     pub fn new(rules: ElectionRules, mailbox: SharedMailbox) -> SharedResponder {
         let (election, commands) = election::begin();
-        // Under ibsim nobody acknowledges, and an unrequested MAD crashes a tool or is taken for another request's
-        // answer.
+        // Under ibsim managers do not acknowledge, and an unrequested MAD crashes a tool or is taken for another
+        // request's answer.
         let pace = RmppPace { unheard: false, ..RmppPace::default() };
         let sa = Sa::new(SaLimits { sm_key: rules.sm_key, pace, ..SaLimits::default() });
         let commands = commands.into();
@@ -60,8 +60,7 @@ impl Responder {
         &self.election
     }
 
-    /// What it may do to the subnet: nothing as long as it is to manage it and has not read anew what is there, since
-    /// another manager may have written.
+    /// What it may do to the subnet: nothing until it has read the subnet again, if another manager may have written.
     pub(super) fn mandate(&self) -> Mandate {
         match self.commands.contains(&ElectionCommand::Manage) {
             true => Mandate::Silent,
@@ -79,10 +78,11 @@ impl Responder {
         self.rules.rank
     }
 
-    /// What is wrong with another manager, as long as that lasts.
+    /// The present problem with another manager, if any.
     pub fn trouble(&self) -> Option<News> {
         match (&self.election, self.election.other()) {
             (ElectionState::Waiting(_), Some(rival)) => Some(News::Rival(rival)),
+            (_, Some(other)) if self.rules.has_resigned => Some(News::Resigns(other)),
             (ElectionState::HandingOver(_), Some(other)) => Some(News::Asked(other)),
             _ => self.passed_over.news().next(),
         }
@@ -99,15 +99,20 @@ impl Responder {
         self.commands.pop_front()
     }
 
-    /// This manager's SMInfo.
+    /// This manager's SMInfo. One that has resigned and stands by shows itself as not active, so that no master of lower
+    /// rank hands the subnet back.
     pub(super) fn info(&mut self) -> SmInfo {
         self.activity = self.activity.wrapping_add(1);
+        let role = match self.election.role() {
+            SmRole::Standby if self.rules.has_resigned => SmRole::NotActive,
+            role => role,
+        };
         SmInfo {
             guid: self.rules.rank.guid,
             sm_key: self.rules.sm_key,
             activity: self.activity,
             priority: self.rules.rank.priority,
-            state: SmState::from(self.election.role().number()),
+            state: SmState::from(role.number()),
         }
     }
 
@@ -149,12 +154,14 @@ impl Responder {
             }
             _ => {}
         }
+        self.rules.has_resigned |= matches!(event, ElectionEvent::Resigned(_));
         let (changing, passed_over) = (self.mailbox.borrow().lifecycle().holds_on(), self.passed_over);
         let at = ElectionInput { now_ns, changing, passed_over };
         let was = self.election.name();
         tracing::debug!(event = event.name(), state = was, "election");
         let (election, commands) = election::step(&self.rules, self.election, event, at);
         self.election = election;
+        self.rules.has_resigned &= !matches!(election, ElectionState::Master | ElectionState::Waiting(_));
         // At once: the sweep that follows is not to find the same manager as if nothing had been.
         for command in &commands {
             if let ElectionCommand::PassOver(news) = command {

@@ -24,6 +24,7 @@ use crate::tables::Write;
 use crate::transport::{AnyTransport, Transport};
 use futures_util::future::LocalBoxFuture;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// When to return.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -189,6 +190,17 @@ impl<T: Transport> Service<T> {
                     }
                     return Ok((self, None));
                 }
+                Subnet::Down(mut manager, _) if matches!(command, LifecycleCommand::Resign) => {
+                    let answer = match manager.indispensable_fault() {
+                        Some(fault) => {
+                            tracing::error!(device = %fault.name, attribute = ?fault.attribute, "the manager's own part fails");
+                            self.peers.resign(&mut manager, &context.responder, &context.mailbox).await
+                        }
+                        None => Ok(None),
+                    };
+                    self.subnet = Subnet::Down(manager, None);
+                    answer
+                }
                 Subnet::Down(manager, found) => {
                     let answer;
                     (self.subnet, answer) = match command {
@@ -336,6 +348,7 @@ async fn sweep<T: Transport>(
     found.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
     manager.set_topology(&found.fabric, found.sm_port);
     context.check_reach(&found.fabric, found.sm_port, manager.now_ns())?;
+    context.mailbox.borrow_mut().view.found = Some(Arc::new(found.fabric.clone()));
     peers.find(manager, &context.responder, &found.fabric, found.sm_port, false).await?;
     // Managing and sweeping again both follow from here anyway.
     peers.carry_out(manager, &context.responder, &context.mailbox).await?;

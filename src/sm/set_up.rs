@@ -1,7 +1,7 @@
-//! How settings reach ports and switches: written where they differ from what is wanted, then ARMED, then ACTIVE.
+//! Sets up ports and switches: writes the settings that differ from the wanted ones, then ARMED, then ACTIVE.
 //!
-//! A device that fails at a setting is recorded, and the rest is set up nevertheless: which devices are left out is
-//! decided once, at the end.
+//! A device that fails at a setting is recorded, and the rest is set up nevertheless: the decision which devices are
+//! left out is made once, at the end.
 
 use super::error::SmError;
 use super::fair;
@@ -66,7 +66,7 @@ impl PortsSetUp {
     }
 }
 
-/// Writes the settings of all ports of a subnet that carries traffic, and brings up those that bounced while nobody
+/// Writes the settings of all ports of a subnet that carries traffic, and brings up those that bounced while no manager
 /// managed it: the tables in force lead through them, and were proved so. A port that stayed ARMED would hold packets
 /// for ever, and no barrier would pass.
 pub(super) async fn everything<T: Transport>(manager: &mut Manager<T>, basis: &Basis<'_>) -> Result<(), SmError> {

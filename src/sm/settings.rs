@@ -8,11 +8,11 @@ use crate::plan::Lanes;
 use crate::tables::{PathLayers, address};
 use crate::wire::{Mtu, PortInfo, PortState, SwitchInfo, VlCount};
 
-/// What all settings of a subnet follow from.
+/// The facts that determine all settings of a subnet.
 #[derive(Clone, Copy)]
 pub(super) struct Basis<'a> {
     pub(super) config: &'a Config,
-    /// What is there, LIDs assigned.
+    /// The present fabric, with LIDs assigned.
     pub(super) fabric: &'a Fabric,
     sm: PortId,
     /// The half in use.
@@ -24,7 +24,7 @@ pub(super) struct Basis<'a> {
 }
 
 impl<'a> Basis<'a> {
-    /// That of a subnet as it runs, or will.
+    /// The basis of a subnet that is running, or about to.
     pub(super) fn of(running: &'a Running, config: &'a Config) -> Basis<'a> {
         Basis {
             config,

@@ -8,9 +8,9 @@ use crate::subnet::DeviceFault;
 use crate::wire::AttributeId;
 use std::collections::BTreeSet;
 
-/// What is left of a sweep without what does not fit the known fabric, and those that do not: ports of newcomers with fewer
-/// data VLs than are in use (G.7), ports that a known device did not have, and devices of another kind than the one
-/// that is known by their GUID.
+/// Splits a sweep into what fits the known fabric and what does not: ports of newcomers with fewer data VLs than are in
+/// use (G.7), ports that a known device did not have, and devices of another kind than the one that is known by their
+/// GUID.
 pub(super) fn fitting(
     known: &Fabric,
     (found, sm): (&Fabric, PortId),
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(fitting(&known, (&rest, sm(&rest)), 4), (rest.clone(), vec![]));
     }
 
-    /// `known` with what has come, and what stands against giving LIDs to all.
+    /// `known` with the newcomers, and the reason why not all can get LIDs.
     fn refused(known: &Fabric, found: &Fabric, kept: &str) -> (Fabric, LidError) {
         let whole = union(known, found).expect("they fit").fabric;
         let kept = Guid2Lid::read(kept.as_bytes(), "kept").expect("it can be read");

@@ -1,9 +1,9 @@
 //! Keeps a subnet that is up routed: one method for each command of the lifecycle.
 //!
-//! A survey follows every event, and its result decides; a glance before it shows losses only, and nothing but the
-//! routing is changed on its word. A port that only bounced is set up again under the routing in force. Losses are
-//! routed around first ([`Running::wanted`](crate::driver::Running::wanted)); newcomers are then
-//! addressed, set up, and added to the routing (G.6).
+//! A survey follows every event, and its result decides; a glance before it shows only losses, and only the routing is
+//! changed because of it. A port that only bounced is set up again under the routing in force. Losses are routed around
+//! first ([`Running::wanted`](crate::driver::Running::wanted)); newcomers are then addressed, set up, and added to the
+//! routing (G.6).
 
 use super::aside::AsideElements;
 use super::bring_up::{self, BroughtUp};
@@ -144,7 +144,7 @@ impl<T: Transport> Upkeep<T> {
                 lost.map(|found| LifecycleEvent::Glanced(goal(found))).map_err(SmError::from)
             }
             LifecycleCommand::Survey => self.survey(peers, context).await.inspect(|_| {
-                // What was lost is back, so nobody is without a way any more.
+                // What was lost is back, so no pair is without a path any more.
                 if self.is_partial && !self.driver.running().has_lost_something() {
                     self.is_partial = false;
                     self.stands_in(context, None);
@@ -308,8 +308,8 @@ impl<T: Transport> Upkeep<T> {
         peers.ask(&mut self.driver.subnet_mut().manager, &context.responder, &alive, sm, suspects).await
     }
 
-    /// While the manager's own port leads nowhere nothing of the subnet can come in: it is looked at anew every second,
-    /// and after a while another manager may have taken the subnet.
+    /// While the manager's own port leads nowhere, nothing can arrive from the subnet: it is looked at again every
+    /// second, and after a while another manager may have taken over the subnet.
     fn look_for_reach(&mut self, context: &Context) -> Option<LifecycleEvent> {
         let Running { alive, sm, .. } = self.driver.running();
         let (now_ns, is_reached) = (self.now_ns(), context.check_reach(alive, *sm, self.now_ns()).is_ok());
@@ -326,8 +326,8 @@ impl<T: Transport> Upkeep<T> {
         })
     }
 
-    /// Whether what devices hold is to be what is recorded: no change is under way or stands still, and nobody else is
-    /// to write.
+    /// Whether devices must hold what is recorded: no change is in progress or halted, and no other manager is to
+    /// write.
     fn may_mend(&self, context: &Context) -> bool {
         let idle = matches!(context.mailbox.borrow().lifecycle(), LifecycleState::Idle(_));
         idle && context.responder.borrow().mandate() == Mandate::Full
@@ -380,8 +380,8 @@ impl<T: Transport> Upkeep<T> {
         view.aside = self.aside.described(&running.known);
         view.smps = self.driver.subnet().smps().clone();
         view.foreseen = self.driver.foreseen();
-        let unrecorded = |why| format!("changes are made without a journal until there is room for it ({why})");
-        view.instead = self.instead.clone().or_else(|| self.driver.unrecorded().map(unrecorded));
+        view.instead = self.instead.clone();
+        view.unrecorded = self.driver.unrecorded();
         view.degraded = degraded::list(self.driver.subnet().manager());
         view.closed_ends = self.driver.subnet().manager().closed_ends();
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
@@ -500,7 +500,7 @@ impl<T: Transport> Upkeep<T> {
         until_event: bool,
     ) -> Result<bool, SmError> {
         self.driver.subnet_mut().manager.serve_waiting().await?;
-        // Before every change: what comes may bring it, and somebody may have switched it on.
+        // Before every change: a newcomer may have it, and it may have been switched on.
         let alive = self.driver.running().alive.clone();
         if !alive.reaches_others(self.driver.running().sm) {
             // A device that was not found need not be gone.
@@ -559,7 +559,7 @@ impl<T: Transport> Upkeep<T> {
     /// The target of the next change, if one is needed.
     pub(super) fn goal(&self) -> Option<Goal> {
         let (running, aside) = (self.driver.running(), |fabric: &Fabric| self.aside.out_of(fabric));
-        // Otherwise nobody is left to write to.
+        // Otherwise no device is left to write to.
         let reached = running.alive.reaches_others(running.sm).then_some(running)?;
         // The loss first (G.6); what is set aside and still routed, as after a restart, goes with it.
         let wanted = reached.less(aside).or_else(|| reached.wanted(aside))?;
@@ -605,8 +605,8 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// Writes the new routing to the retired half (P5.4), so that base LIDs, which tools and connections use that never
-    /// queried again, lead to their owners. Nobody sends on that half while its entries are written; `reopen` opens it
-    /// afterwards. Without `reopen`, some paths or layers belong to certain sources: a host that never queried again
+    /// queried again, lead to their owners. No source sends on that half while its entries are written; `reopen` opens
+    /// it afterwards. Without `reopen`, some paths or layers belong to certain sources: a host that never queried again
     /// would send on what was proved for others.
     async fn mirror(&mut self, context: &Context, reopen: bool) -> Result<(), SmError> {
         let (running, policy) = (self.driver.running().clone(), context.config.policy);
@@ -683,9 +683,9 @@ impl<T: Transport> Upkeep<T> {
         Ok(())
     }
 
-    /// Handles devices whose ports went down and came back between two sweeps with their cables unchanged. They may
-    /// have been unplugged only, or switched off and thus have lost everything. So all settings and tables are written
-    /// again while their ports are ARMED; then the ports become ACTIVE under the routing in force.
+    /// Handles devices whose ports went down and returned between two sweeps with their cables unchanged. They may only
+    /// have been unplugged, or power-cycled, and so have lost everything. So all settings and tables are written again
+    /// while their ports are ARMED; then the ports become ACTIVE under the routing in force.
     async fn set_up_bounced(&mut self, context: &Context) -> Result<(), SmError> {
         let running = self.driver.running().clone();
         let fabric = &running.alive;
@@ -718,9 +718,9 @@ impl<T: Transport> Upkeep<T> {
         Ok(())
     }
 
-    /// Writes what is recorded to devices that nobody uses, since they or what joins them is set aside, and that came
-    /// up anew, as either end of a cable shows: no change had an answer from them. Their ports stay as they are, so
-    /// nothing passes them.
+    /// Writes what is recorded to devices that are unused, because they or their connections are set aside, and that
+    /// restarted, as either end of a cable shows: they answered no change. Their ports stay as they are, so nothing
+    /// passes them.
     async fn rewrite_unused(&mut self, context: &Context) -> Result<(), SmError> {
         if self.aside.is_empty() {
             return Ok(());

@@ -21,7 +21,7 @@ use async_trait::async_trait;
 /// The interval at which a paused change checks whether it may continue.
 const LOOK_AGAIN_NS: u64 = 20_000_000;
 
-/// A manager that posts its progress, and whose SA knows what comes.
+/// A manager that posts its progress, and whose SA knows the next routing.
 pub struct Watched<T> {
     pub(super) manager: Manager<T>,
     mailbox: SharedMailbox,

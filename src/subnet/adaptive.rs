@@ -1,8 +1,8 @@
 //! Switches that choose outputs by themselves, against assumption `entries-decide`.
 //!
-//! No standard attribute says so. Switches of NVIDIA (Mellanox) have an attribute of their own for it, and only they
-//! are asked, since its number means something else elsewhere. A kind of switch that refuses it is not asked again. Of
-//! a kind of which nothing is known two switches are asked first; those that were silent the last time are asked once,
+//! No standard attribute reports this. NVIDIA (Mellanox) switches have a vendor attribute for it, and only they are
+//! asked, because its number has another meaning elsewhere. A kind of switch that refuses it is not asked again. Of a
+//! kind of which nothing is known two switches are asked first; those that were silent the last time are asked once,
 //! without retries.
 
 use super::{Ask, Manager, RequestTarget, SubnetError};
@@ -23,8 +23,8 @@ const FIRST: usize = 2;
 pub(super) type AdaptiveKinds = BTreeMap<u32, bool>;
 
 impl<T: Transport> Manager<T> {
-    /// The switches of the known fabric that say that adaptive routing, or a fallback to other outputs, is on, in index
-    /// order; none if that `until_event` events and one has come.
+    /// The switches of the known fabric that report adaptive routing, or a fallback to other outputs, as on, in index
+    /// order; `None` if `until_event` is set and an event has arrived.
     ///
     /// # Errors
     /// No fabric is known, or the port failed.

@@ -78,7 +78,7 @@ enum Kind {
     Port(PortId, PortChange),
 }
 
-/// What a write that fails means for those that are not sent yet.
+/// The effect of a failed write on those that are not sent yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum OnFailure {
     /// None of them is sent.
@@ -107,7 +107,7 @@ enum Failure {
         /// What the device holds.
         held: Box<[u8; SMP_DATA_SIZE]>,
     },
-    /// The port has no link any more, or one that has come up anew since the port was ARMED.
+    /// The port has no link any more, or one that has been re-established since the port was ARMED.
     LinkDown {
         request: MadRequest,
         /// What was asked for, and what was answered.

@@ -244,7 +244,7 @@ impl<T: Transport> Manager<T> {
         path.map_or(usize::MAX, |path| path.hops().len())
     }
 
-    /// How many P_Keys the port's device has room for, if it has reported that.
+    /// Capacity of the device's P_Key table, if it has been reported.
     pub fn key_room(&self, port: PortId) -> u16 {
         let node = self.topology.as_ref().map(|topology| topology.fabric.port(port).node);
         node.and_then(|node| self.node_info(node)).map_or(0, |(info, _)| info.partition_cap)

@@ -16,7 +16,7 @@ use crate::wire::{AttributeId, SwitchInfo};
 use std::collections::BTreeSet;
 
 impl<T: Transport> Manager<T> {
-    /// Of these ports, those whose links have changed since the last sweep.
+    /// The given ports whose links have changed since the last sweep.
     ///
     /// # Errors
     /// The port failed.
@@ -55,15 +55,14 @@ impl<T: Transport> Manager<T> {
         met
     }
 
-    /// Those of these switches that report a changed port since the last sweep, or do not answer. All are asked at
-    /// once.
+    /// The given switches that report a changed port since the last sweep, or do not answer. All are asked at once.
     pub(super) async fn changed_among(
         &mut self,
         switches: impl IntoIterator<Item = &NodeId>,
     ) -> Result<BTreeSet<NodeId>, SubnetError> {
         let mut changed = BTreeSet::new();
         let Some(topology) = &self.topology else { return Ok(changed) };
-        // If nobody has cleared the bits, they also report earlier changes.
+        // If the bits have not been cleared, they also report earlier changes.
         let speak = |switch: &&NodeId| self.has_cleared && !self.keeps_its_bit(**switch);
         let switches: BTreeSet<NodeId> = switches.into_iter().filter(speak).copied().collect();
         let mut exchange = Exchange::new(self.timing);

@@ -12,7 +12,7 @@ pub struct SmpCounts {
     pub retries: u64,
     /// Performance-management MADs sent (not SMPs: they travel on data VLs).
     pub perf: u64,
-    /// Answers that came after the request was given up.
+    /// Answers that arrived after the request was given up.
     pub late: u64,
     /// MADs sent for the responder: answers to clients and other managers, reports.
     pub attended: u64,

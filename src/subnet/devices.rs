@@ -1,9 +1,9 @@
-//! What devices do by themselves, as a named profile: one word makes the same settings for simulating a change,
-//! planning it and making it.
+//! The capabilities of devices, as a named profile: one word gives the same settings for simulating, planning and
+//! making a change.
 //!
 //! A profile is a value of settings that can each be given by themselves; it chooses nothing at run time. `Agents` are
-//! devices that a vendor has extended (docs/WIRE.md): they pass tokens on and move their hosts when they are notified.
-//! `Standard` devices know nothing of us, and hold what OpenSM programs. Deliberately omitted: the time in which a
+//! devices that a vendor has extended (docs/WIRE.md): they pass tokens on and move their hosts when notified.
+//! `Standard` devices do not know `reconfig`, and hold what OpenSM programs. Deliberately omitted: the time in which a
 //! manager computes, which depends on its machine.
 
 use super::{SourceControl, Timing};
@@ -25,7 +25,7 @@ pub enum DeviceProfile {
     Standard,
 }
 
-/// What is settled by a profile. Times are nanoseconds.
+/// The settings of a profile. Times are in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct DeviceSettings {
     /// The observer of empty lanes.
@@ -48,7 +48,7 @@ pub struct DeviceSettings {
     pub window: Option<usize>,
     /// Time without an answer after which an SMP is sent again.
     pub smp_timeout_ns: u64,
-    /// How often an SMP is sent again.
+    /// Maximum retransmissions of an SMP.
     pub smp_retries: u32,
     /// Time after which a barrier is given up.
     pub barrier_timeout_ns: u64,
@@ -74,7 +74,7 @@ impl DeviceProfile {
         }
     }
 
-    /// What it settles.
+    /// Its settings.
     pub fn settings(self) -> DeviceSettings {
         let of_manager = Timing::default();
         match self {

@@ -69,7 +69,7 @@ impl<T: Transport> Manager<T> {
         self.callers.extend(callers);
     }
 
-    /// Whether a trap is a copy of one that came before. A device that starts anew may number its traps anew.
+    /// Whether a trap is a copy of an earlier one. A device that restarts may restart the numbering of its traps.
     fn repeats(&mut self, notice: &Notice, tid: u64, now_ns: u64) -> bool {
         if self.last_trap.len() >= MOST_TRAPS {
             // Forged traps of many senders occupy memory only this long.

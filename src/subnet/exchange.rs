@@ -82,7 +82,7 @@ pub(super) enum RequestBody {
     },
 }
 
-/// An answer as it came in.
+/// An answer as received.
 #[derive(Clone, Debug)]
 pub(super) struct MadAnswer {
     /// 15 bits of status; 0: success.
@@ -105,7 +105,7 @@ pub(super) enum MadData {
 #[derive(Clone, Debug)]
 pub(super) struct Completed {
     pub(super) request: MadRequest,
-    /// How often it was sent.
+    /// Number of times it was sent.
     pub(super) sent: u32,
     /// When it was sent last.
     pub(super) last_sent_ns: u64,
@@ -172,7 +172,7 @@ pub(super) struct Answered {
     late: usize,
 }
 
-/// Out of so many answers one that came only after a retry means that MADs are being lost.
+/// One in this many answers only after a retry means that MADs are being lost.
 const LOSS_IS_ONE_IN: usize = 50;
 
 /// At most how many times over a request has its tries while MADs are being lost: with one in five lost on each way,
@@ -234,7 +234,7 @@ impl Exchange {
         }
     }
 
-    /// The same for questions whose answers another operation finds out too: none is asked again later.
+    /// An exchange for requests whose answers another operation also obtains: none is repeated later.
     pub(super) fn of_one_round(timing: Timing) -> Exchange {
         Exchange { rounds_under_loss: 1, ..Exchange::new(timing) }
     }
@@ -249,7 +249,7 @@ impl Exchange {
         self.list(device);
     }
 
-    /// The same for a request that went unanswered the last time: it is sent once, unless MADs are being lost.
+    /// Queues a request that went unanswered the last time: it is sent once, unless MADs are being lost.
     pub(super) fn submit_once(&mut self, request: MadRequest) {
         self.once.insert(request.tag);
         self.submit(request);
@@ -404,7 +404,7 @@ impl Exchange {
         self.deadlines.first().map(|&(deadline_ns, _)| deadline_ns)
     }
 
-    /// Drops what only reads, outstanding or not: nothing changes by it, so nobody need wait for its end.
+    /// Drops requests that only read, outstanding or not: they change nothing, so there is no need to wait for them.
     pub(super) fn forget_reads(&mut self) {
         let is_read = |request: &MadRequest| request.method == Method::Get;
         for device in 0..self.devices.len() as u32 {

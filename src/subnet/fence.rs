@@ -16,7 +16,7 @@ use crate::transport::Transport;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How far a change by scheme `double` has moved the sources.
+/// Progress of a change by scheme `double` in moving the sources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FenceStage {
     /// No half is closed.
@@ -31,7 +31,7 @@ pub enum FenceStage {
 }
 
 impl FenceStage {
-    /// Whether an end port discards what its host sends on a half. A port that comes up with the change has not been
+    /// Whether an end port discards what its host sends on a half. A port that is brought up by the change has not been
     /// notified of a half before the swap, and must send on neither until then (G.4).
     fn closes(self, half: Half, is_newcomer: bool) -> bool {
         match self {
@@ -43,14 +43,14 @@ impl FenceStage {
     }
 }
 
-/// What a change determines of the fence.
+/// The fence, as a change determines it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Fence {
-    /// How far it has moved the sources.
+    /// Its progress in moving the sources.
     pub stage: FenceStage,
     /// The SL-to-VL tables of end ports, as they are without a fence once the writes of the wave have landed.
     pub tables: Vec<(PortId, SlToVl)>,
-    /// End ports that come up with it, until the swap is over: from then on they are like any others.
+    /// End ports that the change brings up, until the swap is over: from then on they are like any others.
     pub newcomers: Vec<PortId>,
 }
 
@@ -102,7 +102,7 @@ impl FenceState {
 
     /// The table that an end port shall have, if it is not known to have it.
     fn lacking(&self, port: &EndPort, reserved: Option<Sl>) -> Option<SlToVl> {
-        // A change that was called off has taken its newcomers down again: nobody opens them.
+        // A change that was called off has taken its newcomers down again: they are not opened.
         if self.stage == FenceStage::Open && self.newcomers.contains(port) {
             return None;
         }
@@ -151,7 +151,7 @@ impl<T: Transport> Manager<T> {
             }
             _ => Cow::Borrowed(write),
         }));
-        // Until each is acknowledged, nobody knows which table is in force.
+        // Until each is acknowledged, the table in force is unknown.
         let written = fenced.iter().filter_map(|write| end_table(fabric, write));
         written.for_each(|(port, table)| self.fence.forget(port, Some(table)));
         fenced
@@ -218,7 +218,7 @@ impl<T: Transport> Manager<T> {
         self.fence.maybe_closed = closed.iter().map(|&port| key(&known.fabric, port)).collect();
     }
 
-    /// How many end ports are known to discard service levels of data, or are about to.
+    /// Number of end ports that are known to discard service levels of data, or are about to.
     pub fn closed_ends(&self) -> usize {
         let Some(known) = &self.topology else { return 0 };
         let FenceState { stage, maybe_closed, in_force, .. } = &self.fence;

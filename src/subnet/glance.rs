@@ -3,8 +3,8 @@
 //!
 //! A switch sets its port-change bit whenever a link of it goes down or comes up (section 14.2.5.4), and sweeps clear
 //! it; so what no bit reports is as the last sweep found it. Switches are asked outwards from the SM over links that
-//! were found up, so no request goes through what died. A link is gone if each of its ends that a switch in reach has
-//! says so; where two ends differ, only a sweep decides. Deliberately omitted: what came, ports that bounced, devices
+//! were found up, so no request goes through failed elements. A link is gone if each of its ends at a reachable switch
+//! reports so; if two ends differ, only a sweep decides. Deliberately omitted: additions, ports that bounced, devices
 //! that are silent behind a link that is up, bits that another manager has cleared. For these a glance says that a
 //! sweep is needed, or does not notice them; so a sweep must follow each glance.
 

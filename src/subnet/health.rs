@@ -1,9 +1,9 @@
-//! What devices fail at, attribute by attribute, and which of them are left out for it.
+//! Failures of devices, per attribute, and the devices that are left out for them.
 //!
 //! A device that fails at one attribute may serve all others. Each failure is kept until the same request succeeds; the
 //! caller decides whether the device can be used nevertheless. One that cannot is *left out*: sweeps treat it as one
 //! that does not answer, its neighbours take the links to it down, and no packet of it passes. It is asked again after
-//! a pause, which doubles each time that it fails anew.
+//! a pause, which doubles with each further failure.
 
 use super::manager::{Failed, KnownTopology, Manager};
 use super::missing::LONGEST_PAUSE_NS;
@@ -63,7 +63,7 @@ pub struct DeviceFault {
     pub since_ns: u64,
     /// When it was seen last.
     pub last_ns: u64,
-    /// How often it was seen.
+    /// Number of times it was seen.
     pub times: u32,
     /// The modifier of the request, as far as it matters.
     modifier: u32,
@@ -149,7 +149,7 @@ impl DeviceFault {
     }
 }
 
-/// What a `Set` asks for: the modifier and the data.
+/// The modifier and the data of a `Set`.
 pub(super) type WrittenTable = (u32, Box<[u8; SMP_DATA_SIZE]>);
 
 /// A device that was left out for what it fails at.
@@ -225,7 +225,7 @@ impl Health {
         self.faults.values().any(|fault| !self.is_out(fault.device) && fault.retrial.is_due(now_ns))
     }
 
-    /// What such devices are to be asked for now.
+    /// The requests that are due for such devices now.
     pub(super) fn take_retrials(&mut self, now_ns: u64) -> Vec<DeviceFault> {
         let absent = &self.absent;
         let is_out = |device: Guid| absent.get(&device).is_some_and(|absence| absence.is_out);
@@ -415,7 +415,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// The same of one that failed, with the modifier of the request.
+    /// Records a failed request, with its modifier.
     pub(super) fn fails_when_asked(
         &mut self,
         node: NodeId,
@@ -460,7 +460,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// What devices fail at, by GUID and attribute, and whether each is left out for it.
+    /// The failures of devices, by GUID and attribute, and whether each device is left out for it.
     pub fn faults(&self) -> impl Iterator<Item = (&DeviceFault, bool)> {
         self.health.faults.values().map(|fault| (fault, fault.essential && self.health.is_out(fault.device)))
     }
@@ -514,6 +514,13 @@ impl<T: Transport> Manager<T> {
             tracing::error!(%device, ?attribute, ?how, "left out: no data passes through this device until it serves this");
         }
         left.into_iter().map(|(fault, _)| fault).collect()
+    }
+
+    /// What the manager's own device, or the switch that it depends on, fails at, if that keeps data from passing: they
+    /// cannot be left out.
+    pub fn indispensable_fault(&self) -> Option<&DeviceFault> {
+        let kept = self.indispensable();
+        self.health.faults.values().find(|fault| fault.essential && kept.contains(&fault.device))
     }
 
     /// Whether all of these devices can be left out.

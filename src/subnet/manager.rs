@@ -79,16 +79,16 @@ pub struct Manager<T> {
     pub(super) timing: Timing,
     m_key: u64,
     pub(super) topology: Option<KnownTopology>,
-    /// What the last sweep found, compared with that topology.
+    /// The result of the last sweep, compared with that topology.
     pub(super) found: Freshness,
     /// Switches whose ports the next glance asks for, whatever they report: their port-change bits were cleared, or a
-    /// copy of the `Set` that clears them may still come.
+    /// copy of the `Set` that clears them may still arrive.
     pub(super) changed: BTreeSet<NodeId>,
     next_tid: u32,
     pub(super) counts: SmpCounts,
     pub(super) events: VecDeque<SubnetEvent>,
-    /// The transaction of the last trap of each (issuer, number), and when its last copy came; a trap with the same one
-    /// soon after is a repetition.
+    /// The transaction of the last trap of each (issuer, number), and when its last copy arrived; a trap with the same
+    /// one soon after is a repetition.
     pub(super) last_trap: BTreeMap<(Lid, u16), (u64, u64)>,
     /// Unprocessed reports of drain tokens, with the sender's LID and the port that they name.
     pub(super) token_reports: Vec<TokenReport>,
@@ -116,11 +116,11 @@ pub struct Manager<T> {
     pub(super) zero: CounterZero,
     /// Which kinds of switches report whether they choose outputs by themselves.
     pub(super) adaptive: AdaptiveKinds,
-    /// What did not answer the last time that it was asked beside other work.
+    /// Requests that went unanswered the last time they were made alongside other work.
     pub(super) silent: SilentPlaces,
     /// LIDs that have sent traps as a manager's port.
     pub(super) callers: BTreeSet<Lid>,
-    /// What devices fail at.
+    /// The failures of devices.
     pub(super) health: Health,
     /// Devices from which sweeps had no answer, behind links that are up.
     pub(super) missing: MissingDevices,
@@ -140,7 +140,7 @@ pub struct Manager<T> {
     pub(super) serving_ns: Option<u64>,
 }
 
-/// What sweeps and glances found.
+/// The results of sweeps and glances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Freshness {
     /// Change bits were cleared, and what they spoke of is in no known fabric.
@@ -169,7 +169,7 @@ impl KnownTopology {
     }
 }
 
-/// What a sweep found, known devices and others, with the paths through it.
+/// The devices that a sweep found, known or not, with the paths through them.
 #[derive(Debug)]
 pub struct SweptTopology(KnownTopology);
 
@@ -297,7 +297,7 @@ impl<T: Transport> Manager<T> {
         self.run_until(exchange, on, |_| false).await
     }
 
-    /// The same, but what only reads is dropped as soon as `is_settled`.
+    /// Runs an exchange to its end, but drops requests that only read as soon as `is_settled`.
     pub(super) async fn run_until(
         &mut self,
         exchange: &mut Exchange,
@@ -383,7 +383,7 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// The next MAD, or none once the time has come; wakes the responder whenever it is due.
+    /// The next MAD, or `None` once that time is reached; wakes the responder whenever it is due.
     pub(super) async fn receive(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
         loop {
             let due_ns = self.responder.as_ref().map_or(u64::MAX, |responder| responder.borrow().due_ns());
@@ -401,9 +401,10 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// The next MAD that comes until then. If control returns much later than that, the process stood still. Long waits
-    /// are made in slices: within one of 20 s a stop of 20 s would not show. So does a long pause between two waits,
-    /// unless this manager computes between them: and one that serves what waits does not do so for long.
+    /// The next MAD until then. If control returns much later than that, the process was stopped. Long waits are made
+    /// in slices: within a wait of 20 s, a stop of 20 s would not show. A long pause between two waits is taken for a
+    /// stop too, unless this manager computes between them; a manager that serves pending requests does not do so for
+    /// long.
     pub(super) async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
         loop {
             let now_ns = self.transport.now_ns();
@@ -569,7 +570,7 @@ impl<T: Transport> Manager<T> {
 pub(super) struct Failed {
     pub(super) request: MadRequest,
     pub(super) sent: u32,
-    /// The status of the refusal; none if no answer came.
+    /// The status of the refusal; none if there was no answer.
     pub(super) status: Option<u16>,
 }
 
@@ -710,7 +711,7 @@ impl<T: Transport> SubnetManager for Manager<T> {
 }
 
 impl<T: Transport> Manager<T> {
-    /// Sweeps; none if `until_event` and one has come.
+    /// Sweeps; `None` if `until_event` is set and an event has arrived.
     async fn find(&mut self, until_event: bool) -> Result<Option<Discovered>, SubnetError> {
         // Until its result is the known fabric, it is unknown what the change bits that it cleared reported.
         let found = std::mem::replace(&mut self.found, Freshness::Stale);
@@ -754,7 +755,7 @@ impl<T: Transport> Manager<T> {
         Ok(Some(discovered))
     }
 
-    /// Whether to end, since an event has come and may end this.
+    /// Whether to stop, because an event has arrived and may end this.
     pub(super) fn is_interrupted(&self, until_event: bool) -> bool {
         until_event && !self.events.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Devices that do not answer though their links are up: they are looked for again at each such link.
+//! Devices that do not answer although their links are up: searches for them again at each such link.
 //!
 //! A device that is silent in all sweeps counts as gone, and its links are taken down (C.5). They train again to
 //! INITIALIZE, in which they carry subnet management but no data, so the device can be asked as before. No trap reports
@@ -28,7 +28,7 @@ pub struct MissingDevice {
     pub device: Option<(Guid, String)>,
     /// The near end of the link.
     pub near: (Guid, PortNum),
-    /// The same by name.
+    /// The near end of the link, by name.
     pub place: String,
     /// Since when, in nanoseconds of the transport's clock.
     pub since_ns: u64,
@@ -37,7 +37,7 @@ pub struct MissingDevice {
     retrial: Retrial,
 }
 
-/// What is missing, by the near end of its link.
+/// Missing devices, by the near end of their links.
 pub(super) type MissingDevices = BTreeMap<(Guid, PortNum), MissingDevice>;
 
 impl<T: Transport> Manager<T> {

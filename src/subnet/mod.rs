@@ -51,7 +51,7 @@ use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use async_trait::async_trait;
 use std::sync::Arc;
 
-/// How many requests are made at a time: building those of a thousand switches takes long, and incoming requests wait
+/// Number of requests built at a time: building those of a thousand switches takes long, and incoming requests wait
 /// meanwhile.
 pub const REQUESTS_AT_A_TIME: usize = 4096;
 
@@ -119,12 +119,12 @@ pub struct Retiring<'a> {
     pub layers: &'a [DrainLayer],
     /// The half in use now, by which the manager asks end ports for their counters.
     pub in_use: HalfInForce<'a>,
-    /// The end ports that were moved to it, those among them that died afterwards included: each observer excuses or
-    /// refuses these.
+    /// The end ports that were moved to it, including those that failed afterwards: each observer excuses or refuses
+    /// these.
     pub sources: &'a [PortId],
 }
 
-/// What the SA answers from: the routing in force, and the one that is about to be.
+/// The basis of the SA's answers: the routing in force, and the next one.
 #[derive(Clone, Debug)]
 pub struct Outlook {
     /// The routed fabric, in the indices of the known one.
@@ -139,25 +139,26 @@ pub struct Outlook {
     pub sm: PortId,
 }
 
-/// What leaves as planned, and what shows that nothing is left in it.
+/// The elements of a planned removal, and what shows that no packets are left in them.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaving<'a> {
     /// The fabric without it.
     pub after: &'a Fabric,
-    /// End ports that leave, or that the new routing omits: packets from and to them are not waited for (V.4).
+    /// End ports that are removed, or that the new routing omits: packets from and to them are not waited for (V.4).
     pub omitted: &'a [PortId],
     /// Rounds of flushes, one after the other.
     pub rounds: u8,
-    /// Between two waves: nothing leaves yet, and all that was sent before must have come to its end (W.3).
+    /// Between two waves: nothing is removed yet, and everything sent earlier must have arrived or been discarded
+    /// (W.3).
     pub ages: bool,
-    /// What end ports had mapped to a lane before they were fenced must have left first (P3.8).
+    /// Whether packets that end ports had mapped to a lane before they were fenced must have left first (P3.8).
     pub fenced: bool,
 }
 
 /// The result of a glance at the known subnet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Glance {
-    /// Nothing known is gone. Something may have come, or a device may have fallen silent.
+    /// Nothing known is gone. Something may have been added, or a device may have fallen silent.
     Same,
     /// What is left of the known fabric.
     Less(Fabric),
@@ -210,7 +211,7 @@ pub trait SubnetManager {
     fn smps(&self) -> &SmpCounts;
 
     /// Sets the known fabric: all that is alive, with LIDs, and the SM's own port. Directed paths follow from it; set
-    /// it again whenever something died or came. After a sweep or a glance it is what these found.
+    /// it again whenever something failed or was added. After a sweep or a glance it is what these found.
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId);
 
     /// Sets the service level that is of neither half, and its lane, from the next write on: no fence closes it, and no
@@ -224,8 +225,8 @@ pub trait SubnetManager {
     /// Sweeps the subnet by directed routes. The fabric found has its own indices; the known one is unchanged.
     async fn discover(&mut self) -> Result<Discovered, SubnetError>;
 
-    /// The same, but ends as soon as an event has come, and then finds nothing: silent devices do not delay the look at
-    /// what happened.
+    /// Sweeps like [`discover`](Self::discover), but stops as soon as an event has arrived, and then finds nothing:
+    /// silent devices do not delay the look at what happened.
     async fn discover_until_event(&mut self) -> Result<Option<Discovered>, SubnetError> {
         self.discover().await.map(Some)
     }
@@ -287,15 +288,15 @@ pub trait SubnetManager {
         leaving: &Leaving<'_>,
     ) -> Result<Vacated, SubnetError>;
 
-    /// Lets time pass, for a manager whose computing costs none by itself: a simulated one. Events that come meanwhile
-    /// are kept.
+    /// Lets time pass, for a manager whose computing costs none by itself: a simulated one. Events that arrive
+    /// meanwhile are kept.
     async fn rest_until(&mut self, _until_ns: u64) -> Result<(), SubnetError> {
         Ok(())
     }
 
-    /// An event that came during another operation; none if there is none. Does not wait.
+    /// An event that arrived during another operation; `None` if there is none. Does not wait.
     fn pending_event(&mut self) -> Option<SubnetEvent>;
 
-    /// The next event, or none once `until_ns` has come.
+    /// The next event, or `None` once `until_ns` is reached.
     async fn next_event(&mut self, until_ns: u64) -> Result<Option<SubnetEvent>, SubnetError>;
 }

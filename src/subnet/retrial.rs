@@ -1,4 +1,4 @@
-//! When something that failed is tried again: after a pause that doubles with each failure.
+//! The time of a retry: after a pause that doubles with each failure.
 
 /// The first pause.
 pub(super) const FIRST_PAUSE_NS: u64 = 10_000_000_000;

@@ -1,4 +1,4 @@
-//! Questions that nothing may wait for: what was silent the last time is asked once, without retries.
+//! Requests that nothing may wait for: a device that was silent the last time is asked once, without retries.
 //!
 //! SMInfo and AdaptiveRoutingInfo are such questions. A device that fails at them serves all else, so `health` has no
 //! record of it. Deliberately omitted: what the sweep before had no answer to, which may be known only by the port in
@@ -11,11 +11,11 @@ use crate::transport::Transport;
 use crate::wire::AttributeId;
 use std::collections::BTreeSet;
 
-/// What went unanswered the last time: the GUID of the device or port, and the number of the attribute.
+/// The requests that went unanswered the last time: the GUID of the device or port, and the number of the attribute.
 pub(super) type SilentPlaces = BTreeSet<(Guid, u16)>;
 
 impl<T: Transport> Manager<T> {
-    /// Asks devices side by side; none if `until_event` and one has come.
+    /// Asks devices in parallel; `None` if `until_event` is set and an event has arrived.
     ///
     /// # Errors
     /// As [`Manager::ask`].

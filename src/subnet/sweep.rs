@@ -31,7 +31,7 @@ pub struct Discovered {
     /// Ports of switches that let data through to a device that is left out
     /// ([`Manager::leave_out_faulty`](super::Manager::leave_out_faulty)).
     pub to_left_out: Vec<PortId>,
-    /// What was omitted, and why.
+    /// Omissions, and their reasons.
     pub notices: Vec<String>,
 }
 
@@ -78,8 +78,8 @@ pub(super) struct FailedQuestion {
     pub(super) status: Option<u16>,
 }
 
-/// What was asked for, and where: the GUID of a device, a port of it or 0, and the number of the attribute. NodeInfo is
-/// asked for beyond the port.
+/// A request and its place: the GUID of a device, a port of it or 0, and the number of the attribute. NodeInfo is
+/// requested from beyond the port.
 pub(super) type AskedPlace = (Guid, PortNum, u16);
 
 /// A port of a device that answered.
@@ -460,7 +460,7 @@ impl Sweep {
         self.found.iter().filter(has_changed).map(|found| found.info.node_guid)
     }
 
-    /// What devices failed at.
+    /// The failed requests.
     pub(super) fn failing(&self) -> &[FailedQuestion] {
         &self.failing
     }
@@ -492,7 +492,7 @@ impl Sweep {
         self.by_guid.get(&device).is_some_and(|&node| self.found[node].lost.is_none())
     }
 
-    /// Whether nothing is cabled to a port any more: it says that it has no link, or its device did not answer.
+    /// Whether nothing is cabled to a port any more: it reports no link, or its device did not answer.
     pub(super) fn is_gone(&self, device: Guid, port: PortNum) -> bool {
         let Some(&node) = self.by_guid.get(&device) else { return true };
         self.found[node].ports.get(&port).is_some_and(|info| info.port_state == wire::PortState::Down)
@@ -516,9 +516,9 @@ impl Sweep {
         of_switches.filter(|&id| passes(id) && !far.contains(&id)).collect()
     }
 
-    /// A LID held by two ports stays with the one that carries data, else with the lower GUID: a device that comes from
-    /// another subnet, or was away, still holds the LID that it was given there. The other port counts as one without a
-    /// LID.
+    /// A LID held by two ports stays with the one that carries data, else with the lower GUID: a device from another
+    /// subnet, or one that was away, still holds the LID that it was given there. The other port counts as one without
+    /// a LID.
     fn drop_doubled_lids(&mut self) {
         let mut holders: Vec<(bool, Guid, usize, PortNum)> = Vec::new();
         for (node, found) in self.found.iter().enumerate() {

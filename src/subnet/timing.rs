@@ -8,7 +8,7 @@ const MS: u64 = 1_000_000;
 pub struct Timing {
     /// Time without an answer after which a request is repeated; by default OpenSM's 200 ms.
     pub timeout_ns: u64,
-    /// How often a request is repeated; each time the wait doubles, up to eight times `timeout_ns`.
+    /// Maximum retransmissions of a request; each time the wait doubles, up to eight times `timeout_ns`.
     pub retries: u32,
     /// Requests outstanding over all devices.
     pub window: usize,
@@ -20,8 +20,8 @@ pub struct Timing {
     pub poll_first_ns: u64,
     /// The longest pause between two readings.
     pub poll_most_ns: u64,
-    /// Of drain by polling: time after which a device that answers only once its lanes are empty counts as not empty.
-    /// It doubles with each time-out, up to `timeout_ns`. None: devices answer in any case.
+    /// For drain by polling: time after which a device that answers only once its lanes are empty counts as not empty.
+    /// It doubles with each time-out, up to `timeout_ns`. `None`: devices always answer.
     pub poll_silence_ns: Option<u64>,
     /// Time after which a barrier is given up.
     pub barrier_ns: u64,

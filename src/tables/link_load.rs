@@ -41,7 +41,7 @@ impl LinkLoad {
         LinkLoad::of_classes(fabric, function, 0..function.paths())
     }
 
-    /// The same if every source uses only the paths with these numbers.
+    /// The load if every source uses only the paths with these numbers.
     pub fn of_classes(fabric: &Fabric, function: &RoutingFunction, classes: Range<usize>) -> LinkLoad {
         let mut load = LinkLoad::none(fabric);
         let mut led_to = vec![false; fabric.port_count()];

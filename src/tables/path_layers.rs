@@ -59,7 +59,7 @@ impl PathLayers {
         PathLayers::of(fabric, group, groups.len(), destinations, paths)
     }
 
-    /// The same over the ports of another index space; ports that `renamed` does not map are omitted.
+    /// These layers over the ports of another index space; ports that `renamed` does not map are omitted.
     #[must_use]
     pub fn renamed(&self, fabric: &Fabric, renamed: impl Fn(PortId) -> Option<PortId>) -> PathLayers {
         let moved = |old: &[u32]| {
@@ -72,7 +72,7 @@ impl PathLayers {
         PathLayers { group: moved(&self.group), rank: moved(&self.rank), layers: self.layers.clone(), ..*self }
     }
 
-    /// The same without each destination's first paths: path k of it is path `first` + k of this one.
+    /// These layers without each destination's first paths: path k of the result is path `first` + k of this one.
     #[must_use]
     pub fn behind(&self, first: usize) -> PathLayers {
         let paths = self.paths.saturating_sub(first);

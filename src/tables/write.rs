@@ -162,7 +162,7 @@ impl SubnetTables {
         }
     }
 
-    /// The same with every SL of every device on the lane in `table`.
+    /// These tables, with every SL of every device on the lane in `table`.
     #[must_use]
     pub fn on_lanes(mut self, table: SlToVl) -> SubnetTables {
         self.sl_to_vl.fill(Arc::new(NodeSlToVl::Uniform(table)));

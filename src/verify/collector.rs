@@ -63,7 +63,7 @@ impl<'a> DependencyCollector<'a> {
         self.entered[0].copy_from_slice(&walked.entered);
     }
 
-    /// The same after a walk of leading classes alone: their twins have the same steps on their own lanes.
+    /// This collector after a walk of leading classes alone: their twins have the same steps on their own lanes.
     pub fn with_twins(mut self) -> Self {
         let (channels, vls) = (self.layout.net.channels(), self.layout.vls);
         for half in [Half::Lower, Half::Upper] {

@@ -63,7 +63,7 @@ pub(super) struct DepartureWatch<'a> {
     exempt: Vec<bool>,
     /// The ways of the class in hand, by old and new entries, at the stage in hand.
     found: Vec<WayIn>,
-    /// The same at the stage walked last.
+    /// The ways of that class at the stage walked last.
     last: Vec<WayIn>,
     /// Whether the current stage repeats that one.
     repeated: bool,

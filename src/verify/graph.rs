@@ -72,7 +72,7 @@ impl Graph {
         self.sorted().is_ok()
     }
 
-    /// The same order; where there is none, how many predecessors nodes keep that lie on cycles or after them.
+    /// The order of the nodes; if there is none, how many predecessors remain for nodes on cycles or after them.
     fn sorted(&self) -> Result<Vec<u32>, Vec<u32>> {
         let mut waiting = vec![0u32; self.len()];
         self.to.iter().for_each(|&target| waiting[target as usize] += 1);

@@ -60,7 +60,7 @@ impl Scope {
         Scope { undivided: true, ..Scope::of(&[Half::Lower, Half::Upper]) }
     }
 
-    /// The same, for a function that specifies the paths of each source.
+    /// This scope, for a function that specifies the paths of each source.
     #[must_use]
     pub fn by(self, ways: Option<&Arc<PathLayers>>) -> Scope {
         Scope { ways: ways.cloned(), ..self }
@@ -116,7 +116,7 @@ pub fn prove<T: Transition>(transition: T) -> Result<Proved<T>, (T, Refusal)> {
     }
 }
 
-/// The same, with the certificate; none for a transition without waves, of which there is nothing to certify.
+/// Proves a transition, and returns the certificate; none for a transition without waves, which has nothing to certify.
 ///
 /// # Errors
 /// The value, returned with its fault.
@@ -127,8 +127,8 @@ pub fn prove_certified<T: Transition>(transition: T) -> Result<(Proved<T>, Optio
     }
 }
 
-/// The same for a transition that may begin with the tables of a base. The base changes nothing but the time that the
-/// proof takes.
+/// Proves a transition that may begin with the tables of a base, and returns the certificate. The base affects only the
+/// time that the proof takes.
 ///
 /// # Errors
 /// The value, returned with its fault.

@@ -37,7 +37,7 @@ pub fn prove_reservation(transition: &(impl Transition + ?Sized)) -> Result<(), 
     check(transition, &transition.waves())
 }
 
-/// The same for waves in hand.
+/// Judges these statements for given waves.
 pub(super) fn check(transition: &(impl Transition + ?Sized), waves: &[ProofWave<'_>]) -> Result<(), Refusal> {
     let Some(reservation) = transition.reservation() else { return Ok(()) };
     check_kept(transition, waves, reservation.level)?;

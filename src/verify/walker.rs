@@ -196,13 +196,13 @@ impl<'a> Walker<'a> {
         self.run_over(self.classes(), sink)
     }
 
-    /// The same for one class of each set of twins: the first fault is one of theirs, since a twin fails where its
-    /// leader does, and comes after it. Sinks that need the others add them (see [`Twins`]).
+    /// Walks one class of each set of twins. The first fault is one of theirs, because a twin fails where its leader
+    /// does, and follows it. Sinks that need the others add them (see [`Twins`]).
     pub fn run_leading(&self, sink: &mut impl ProofSink) -> Option<FirstFault> {
         self.run_over(self.classes().filter(|class| self.twins.leads(class.group)), sink)
     }
 
-    /// The same for some classes, those of a LID one after the other.
+    /// Walks some classes, those of a LID one after the other.
     pub fn run_over(&self, classes: impl Iterator<Item = Class>, sink: &mut impl ProofSink) -> Option<FirstFault> {
         let stages = self.case.stages.len();
         let permissions = Permissions::new(self);

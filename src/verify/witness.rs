@@ -26,7 +26,7 @@ use std::fmt;
 pub struct Witness {
     /// The name of the end port that sends it.
     pub source: String,
-    /// The same port.
+    /// The end port that sends it, by index.
     #[serde(skip)]
     pub port: PortId,
     /// Its DLID.
@@ -39,7 +39,7 @@ pub struct Witness {
     pub mapping: EntryAge,
     /// The wave in which it is sent; `steady` before the first.
     pub wave: String,
-    /// The same as a number: 0 before the first wave.
+    /// The number of that wave: 0 before the first one.
     #[serde(skip)]
     pub stage: usize,
     /// The switches; at the last one it waits for the output lane.
@@ -51,7 +51,7 @@ pub struct Witness {
 pub struct WitnessHop {
     /// The switch.
     pub switch: NamedDevice,
-    /// The same.
+    /// The switch, by index.
     #[serde(skip)]
     pub node: NodeId,
     /// The lane by which the packet comes in.
@@ -64,7 +64,7 @@ pub struct WitnessHop {
     pub mapping: EntryAge,
     /// The wave in which it is latched.
     pub wave: String,
-    /// The same as a number.
+    /// The number of that wave.
     #[serde(skip)]
     pub stage: usize,
 }

@@ -73,7 +73,7 @@ pub fn vet(plan: Plan) -> Result<Vetted, Box<(Plan, Objection)>> {
     vet_from(plan, None)
 }
 
-/// The same for a plan that may begin with a routing of which something is known.
+/// Vets a plan that may begin with a routing about which something is known.
 ///
 /// # Errors
 /// The plan back, and the first objection.

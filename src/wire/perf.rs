@@ -51,7 +51,7 @@ impl PerfMad {
         PerfMad { method, status: 0, tid: 0, attribute, modifier: 0, data }
     }
 
-    /// The same MAD under another transaction number.
+    /// This MAD with another transaction ID.
     pub fn with_tid(self, tid: u64) -> PerfMad {
         PerfMad { tid, ..self }
     }

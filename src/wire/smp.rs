@@ -81,7 +81,7 @@ impl Smp {
         Smp::new(Route::Lid, method, attribute, modifier, data)
     }
 
-    /// The same packet under another transaction number.
+    /// This packet with another transaction ID.
     pub fn with_tid(self, tid: u64) -> Smp {
         Smp { tid, ..self }
     }

@@ -19,7 +19,7 @@ attribute! {
         default_port: PortNum = 64, 8;
         /// The output for multicast without a group.
         default_multicast_primary_port: PortNum = 72, 8;
-        /// The same, for packets that came in by the former.
+        /// The output for multicast without a group that arrived by the primary port.
         default_multicast_not_primary_port: PortNum = 80, 8;
         /// A packet may stay in the switch for 4.096 µs × 2^n; no limit from 20 on. 5 bits.
         life_time_value: u8 = 88, 5;

@@ -16,6 +16,9 @@ const LIFE_TIME_VALUE: &str = "15";
 /// How far apart both may be, as a share of what `sm` takes.
 const APART: f64 = 0.2;
 
+/// How often a change that took longer is made again.
+const TRIES: usize = 5;
+
 /// From the first phase of a change to the end of its last, in seconds.
 fn length_s(phases: &Value) -> f64 {
     let phases = phases.as_array().unwrap_or_else(|| panic!("no phases: {phases}"));
@@ -75,11 +78,17 @@ fn a_change_takes_what_simulate_says() {
         return;
     }
     for scheme in ["auto", "double"] {
-        let (report, record) = (simulated(scheme), Managed::start(&[], &["--scheme", scheme]).remove());
-        assert_eq!(record["outcome"], "completed", "{scheme}: {record}");
-        let (expected, taken) = (length_s(&report["changes"][0]["phases"]), length_s(&record["phases"]));
-        println!("{scheme}: simulate {expected:.3} s, sm {taken:.3} s");
-        assert!((expected - taken).abs() <= APART * taken, "{scheme}: {expected} s and {taken} s");
+        let expected = length_s(&simulated(scheme)["changes"][0]["phases"]);
+        let takes_as_long = || {
+            let record = Managed::start(&[], &["--scheme", scheme]).remove();
+            assert_eq!(record["outcome"], "completed", "{scheme}: {record}");
+            let taken = length_s(&record["phases"]);
+            println!("{scheme}: simulate {expected:.3} s, sm {taken:.3} s");
+            assert!(taken >= expected * (1.0 - APART), "{scheme}: {expected} s and {taken} s");
+            (expected - taken).abs() <= APART * taken
+        };
+        // Real time passes: on a busy machine a change takes longer.
+        assert!((0..TRIES).any(|_| takes_as_long()), "{scheme}: {expected} s, and longer each time");
     }
 }
 

@@ -1,7 +1,8 @@
 //! Two managers in a subnet that falls apart and is joined again.
 
 use super::scene::{POLL_NS, S, Scene, Setup, timing};
-use reconfig::sim::{Halt, SimConfig};
+use reconfig::fabric::NodeId;
+use reconfig::sim::{Halt, SickAttribute, Sickness, SimConfig};
 use reconfig::sm::{Happening, Takeover, rescue};
 use reconfig::subnet::{AWAY_NS, Manager};
 use reconfig::transport::AnyTransport;
@@ -215,5 +216,35 @@ fn the_managers_own_switch_is_noticed_soon_after_it_comes_back() {
         assert!(scene.until(10 * S, is_whole), "after {away_ns} ns: {:?}", scene.failures());
         // Another manager may have come and gone.
         assert_eq!(terms(&scene), (1 + usize::from(away_ns > AWAY_NS), 0), "after {away_ns} ns");
+    }
+}
+
+/// The switch that the manager depends on cannot be left out, so nothing is brought up by this manager: another one that
+/// stands by gets the subnet, and keeps it, though its rank is lower.
+#[test]
+fn a_manager_whose_own_switch_fails_leaves_the_subnet_to_another() {
+    let refuses = |attribute| SickAttribute { attribute, sickness: Sickness::Refuses, writes_only: true };
+    for attribute in [AttributeId::LinearForwardingTable, AttributeId::SlToVlMappingTable] {
+        let sick = [("leaf-1", refuses(attribute))];
+        let mut first = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &sick);
+        let mut second = first.beside("host-9 HCA-1", Setup::default());
+        let other = first.port("host-9 HCA-1");
+        first.transport.with(|sim| sim.set_is_sm(other, true));
+        let handed_over = |one: &Scene, other: &Scene| roles(one, other) == ["standby", "master"];
+        assert!(both(&mut first, &mut second, 60 * S, handed_over), "{attribute:?}: {:?}", first.failures());
+        let behind: Vec<NodeId> = first.hosts_on(first.node("leaf-1"));
+        let is_served = |_: &Scene, other: &Scene| other.arrival().is_some() && other.unreached(&behind).is_empty();
+        assert!(both(&mut first, &mut second, 60 * S, is_served), "{attribute:?}: {:?}", second.failures());
+        assert!(first.trouble().is_some_and(|why| why.contains("own port or switch fails")), "{attribute:?}");
+        let returned = both(&mut first, &mut second, 60 * S, |one, other| !handed_over(one, other));
+        assert!(!returned, "{attribute:?}: {:?}", roles(&first, &second));
+        // The other one ends, and nobody else is there.
+        let leaf = first.node("leaf-1");
+        first.transport.with(|sim| sim.heal_node(leaf));
+        drop(second);
+        first.transport.with(|sim| sim.set_is_sm(other, false));
+        let is_whole = |scene: &Scene| scene.role() == "master" && scene.unreached(&[]).is_empty();
+        assert!(first.until(60 * S, is_whole), "{attribute:?}: {:?}", first.failures());
+        assert_eq!(first.trouble(), None, "{attribute:?}");
     }
 }

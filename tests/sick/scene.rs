@@ -269,6 +269,11 @@ impl Scene {
         self.responder.borrow().state().name()
     }
 
+    /// What is wrong with another manager, or with this one beside another.
+    pub fn trouble(&self) -> Option<String> {
+        self.responder.borrow().trouble().map(|news| news.to_string())
+    }
+
     pub fn now_ns(&self) -> u64 {
         self.transport.with(|sim| sim.now_ns())
     }

@@ -320,7 +320,7 @@ fn a_journal_that_was_given_up_is_believed_by_nobody() {
         });
         assert!(matches!(&told, Some(OrderAnswer::NotDone(why)) if why.contains("sm.journal")), "{told:?}");
         scene.pass(40 * S);
-        let instead = |scene: &Scene| scene.mailbox.borrow().view.instead.clone();
+        let instead = |scene: &Scene| scene.mailbox.borrow().view.unrecorded.clone();
         assert!(instead(&scene).is_some_and(|why| why.contains("without a journal")), "{:?}", instead(&scene));
         assert_ne!(rows_over(&scene, SPINE), 0, "{:?}", scene.failures());
         order(&mut scene, remove("spine-2"));

@@ -47,9 +47,9 @@ pub(super) struct KeptRow {
 pub(super) struct FirstMoment {
     /// By DLID, and whether it is of answers.
     pub rows: HashMap<(Lid, bool), KeptRow>,
-    /// As [`Closure::ways`](super::closure::Closure::ways), of that moment.
+    /// [`Closure::ways`](super::closure::Closure::ways) at that moment.
     pub ways_taken: [Vec<Packed>; 2],
-    /// As [`Closure::entered`](super::closure::Closure::entered), of that moment.
+    /// [`Closure::entered`](super::closure::Closure::entered) at that moment.
     pub entered: [Vec<Packed>; 2],
     /// By channel: lanes in which something can stand.
     pub occupied: Vec<u16>,

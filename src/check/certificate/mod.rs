@@ -75,7 +75,7 @@ pub fn check_in_hand(plan: &Plan, certificate: &[u8]) -> Result<Checked, Certifi
     judge(plan, &file, true, None)
 }
 
-/// The same for a plan that may begin with a routing that was checked before.
+/// Checks the certificate of a plan that may begin with a routing that was checked before.
 ///
 /// # Errors
 /// As [`check`].
@@ -85,8 +85,8 @@ pub fn check_in_hand_from(base: &CheckBase, plan: &Plan, certificate: &[u8]) -> 
     judge(plan, &file, true, Some(base))
 }
 
-/// The same for a plan that was called off: it ends with the routing in force, which need not serve the fabric after
-/// the change.
+/// Checks the certificate of a plan that was called off: it ends with the routing in force, which need not serve the
+/// fabric after the change.
 ///
 /// # Errors
 /// As [`check`].
@@ -100,7 +100,7 @@ fn judge(plan: &Plan, file: &File, to_the_end: bool, base: Option<&CheckBase>) -
     judge_keeping(plan, file, to_the_end, base, false).map(|(checked, _)| checked)
 }
 
-/// The same; with `keeps` the results for the moment before the first wave are returned as a base.
+/// Judges a certificate; with `keeps`, also returns the results for the moment before the first wave as a base.
 fn judge_keeping(
     plan: &Plan,
     file: &File,

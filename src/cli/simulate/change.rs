@@ -52,13 +52,13 @@ const OF_A_CHANGE: [&str; 24] = [
 pub(super) struct ChangeArguments {
     #[command(flatten)]
     pub(super) element: ElementArguments,
-    /// What leaves dies first, and the subnet manager notices (the default).
+    /// Elements fail first, and the subnet manager detects it (the default).
     #[arg(long, conflicts_with = "planned")]
     pub(super) sudden: bool,
-    /// The routing changes first, then the elements leave.
+    /// Change the routing first, then remove the elements.
     #[arg(long)]
     pub(super) planned: bool,
-    /// Allow the planned removal to cut off end ports; without this option such a removal counts as refused.
+    /// Allow the planned removal to cut off end ports; otherwise such a removal counts as refused.
     #[arg(long, requires = "planned")]
     pub(super) allow_cut_off: bool,
 }
@@ -104,14 +104,14 @@ impl ChangeArguments {
     }
 }
 
-/// Cables that are plugged in where others have been.
+/// Cables that are plugged in where others were.
 fn served(plugged: Vec<(PortId, PortId)>) -> Option<LaterEvent> {
     let event = LaterEvent { at: EventTime::Served, elements: Vec::new(), plugged };
     (!event.plugged.is_empty()).then_some(event)
 }
 
 impl ChangeArguments {
-    /// Whether names say what comes, or what happens later; else the change is in one of several subnets perhaps.
+    /// Whether additions or later events are named; otherwise the change may be in one of several subnets.
     fn is_of_names(&self) -> bool {
         let ElementArguments { addition, removal, remove_root, at, .. } = &self.element;
         let alone = removal.is_empty() && !remove_root;
@@ -152,23 +152,23 @@ pub(super) struct ElementArguments {
     // The first of these: whoever reads values takes them and their places from what was parsed.
     #[command(flatten)]
     at: AtArguments,
-    /// The root of the up*/down* tree leaves.
+    /// Remove the root of the up*/down* tree.
     #[arg(long, group = "what")]
     remove_root: bool,
     #[command(flatten)]
     removal: RemovalArguments,
-    /// With the name of a switch of the file alone, --add-switch means that this switch is missing before the change.
+    /// `--add-switch NAME`, where NAME is a switch of the file, means that this switch is missing before the change.
     #[command(flatten)]
     addition: AdditionArguments,
-    /// This router between subnets leaves all of its subnets: a description or a GUID.
+    /// Remove this router from all of its subnets; NODE is a description or a GUID.
     #[arg(long, value_name = "NODE", group = "what", conflicts_with_all = ["removal", "remove_root", "addition", "subnet"])]
     pub(super) remove_router: Option<String>,
-    /// Nothing changes: only traffic, within a fabric or between the subnets of a list.
+    /// Run traffic only, without a change, within a fabric or between the subnets of a list.
     #[arg(long, group = "what", conflicts_with_all = ["removal", "remove_root", "addition", "remove_router"])]
     #[arg(conflicts_with_all = OF_A_CHANGE)]
     pub(super) steady: bool,
-    /// The fabric after the change: what it lacks leaves, and what it has in addition comes. Nodes and ports of both
-    /// files are matched by GUID and port number.
+    /// The fabric after the change: elements missing from this file are removed; new ones are added. Nodes and ports of
+    /// both files are matched by GUID and port number.
     #[arg(value_name = "AFTER", group = "what")]
     #[arg(conflicts_with_all = ["removal", "remove_root", "addition", "remove_router", "steady", "subnet"])]
     pub(super) fabric_after: Option<PathBuf>,
@@ -180,7 +180,7 @@ impl ElementArguments {
         self.at.times().next().is_some()
     }
 
-    /// Whether something comes that is named.
+    /// Whether a named element is added.
     pub(super) fn adds(&self) -> bool {
         !self.addition.is_empty()
     }

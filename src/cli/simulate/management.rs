@@ -1,4 +1,4 @@
-//! The management of `reconfig simulate`: which node manages, how it hears of a change, and how MADs fare.
+//! The management of `reconfig simulate`: which node manages, how it learns of a change, and what happens to MADs.
 
 use super::super::element::find_node;
 use super::super::outcome::Failure;
@@ -11,72 +11,73 @@ use reconfig::wire::AttributeId;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Management")]
 pub(super) struct ManagementArguments {
-    /// The node that runs the subnet manager [default: where the capture was made, or the first host that stays].
+    /// Node that runs the subnet manager [default: the node that made the capture, or the first host that stays].
     #[arg(long, value_name = "NODE")]
     pub(super) sm: Option<String>,
-    /// The standby manager. It takes over if the manager's node or its only cable is lost, and relies only on what it
-    /// reads from devices.
+    /// Node that runs a standby manager. It takes over if the manager's node or its only cable is lost, and relies only
+    /// on what it reads from devices.
     #[arg(long, value_name = "NODE", conflicts_with_all = ["adversary", "accounting"])]
     pub(super) standby: Option<String>,
-    /// Delay from that loss to the takeover, in microseconds; stands for the standby's polling (with OpenSM's defaults,
-    /// 40 s) [default: 1000]
+    /// Delay from that loss to the takeover, in microseconds; models the standby's polling (40 s with OpenSM's
+    /// defaults) [default: 1000]
     #[arg(long, value_name = "US", requires = "standby", value_parser = clap::value_parser!(u64).range(..=600_000_000))]
     pub(super) standby_after: Option<u64>,
-    /// SMPs outstanding over all devices [default: one for each device; on standard devices 16]
+    /// SMPs outstanding over all devices [default: one per device; with --devices standard 16]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) window: Option<u32>,
-    /// Time that a device takes to serve one SMP, in nanoseconds.
+    /// Time a device takes to serve one SMP, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = SimConfig::default().sma_service_ns)]
     pub(super) smp_time: u64,
-    /// An attribute that takes another time, in nanoseconds, such as LinearForwardingTable=40000; may be repeated.
+    /// Service time of one attribute, in nanoseconds, such as LinearForwardingTable=40000; may be repeated.
     #[arg(long, value_name = "ATTRIBUTE=NS", value_parser = attribute_time, action = clap::ArgAction::Append)]
     pub(super) smp_time_of: Vec<AttributeTime>,
-    /// The processor of a switch hands directed-route SMPs on, one at a time, each in so many nanoseconds, and serves
-    /// SMPs besides; 0: its hardware does, at once.
+    /// Time a switch's processor takes to forward a directed-route SMP, in nanoseconds; it forwards one at a time, and
+    /// serves SMPs as well. 0: hardware forwards them at once.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     pub(super) smi_processor: u64,
-    /// SMPs that came by one port and wait for a device's processor (the VL 15 buffer); the next is dropped. 0: any
-    /// number.
+    /// VL 15 buffer: SMPs received on one port that may wait for a device's processor; further ones are dropped. 0:
+    /// unlimited.
     #[arg(long, value_name = "SMPS", default_value_t = 0)]
     pub(super) vl15_buffer: u16,
-    /// How the manager learns of the change: by traps, or because it polls the switches (light sweeps; devices send no
-    /// traps then, and each event occurs just after a sweep, which is the worst case).
+    /// How the manager learns of the change: by traps, or by polling the switches (light sweeps; devices then send no
+    /// traps, and each event occurs just after a sweep, the worst case).
     #[arg(long, value_enum, value_name = "WAY", default_value_t = DetectionChoice::Trap)]
     pub(super) detect: DetectionChoice,
-    /// Time from a light sweep to the next, as a multiple of the duration of a sweep (--detect sweep) [default: 99]
+    /// Interval between light sweeps, as a multiple of the duration of a sweep (--detect sweep) [default: 99]
     #[arg(long, value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) sweep_factor: Option<u32>,
-    /// Time that the manager takes to compute a new routing, in microseconds: before its first write or, by scheme
-    /// static, once ports are stopped. `scaled` takes what was measured for each switch and LID owner
+    /// Time the manager takes to compute a new routing, in microseconds: before its first write or, with scheme static,
+    /// once ports are stopped. `scaled` uses the measured time per switch and LID owner
     #[arg(long, value_name = "US|scaled", default_value = "0", value_parser = compute_time)]
     pub(super) compute_time: ComputeTime,
-    /// Time without an answer after which a request is repeated, in microseconds [default: 2000; on standard devices
-    /// 200000]
+    /// Time without an answer after which a request is retransmitted, in microseconds [default: 2000; with --devices
+    /// standard 200000]
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
     pub(super) smp_timeout: Option<u64>,
-    /// How often a request is repeated before its device counts as gone [default: 11; on standard devices 3]
+    /// Retransmissions of a request before its device counts as gone [default: 11; with --devices standard 3]
     #[arg(long, value_name = "COUNT")]
     pub(super) smp_retries: Option<u32>,
     /// Probability that a MAD is lost.
     #[arg(long, default_value_t = 0.0)]
     pub(super) smp_loss: f64,
-    /// Probability that a MAD is delivered a second time, late.
+    /// Probability that a MAD is delivered a second time, later.
     #[arg(long, default_value_t = 0.0)]
     pub(super) smp_duplicates: f64,
-    /// The longest additional delay of a MAD, in nanoseconds.
+    /// Maximum additional delay of a MAD, in nanoseconds.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     pub(super) smp_delay: u64,
-    /// Simulated time after which a barrier is given up, in milliseconds [default: 100; on standard devices 60000]
+    /// Simulated time after which the manager gives up a barrier, in milliseconds [default: 100; with --devices
+    /// standard 60000]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     pub(super) barrier_timeout: Option<u64>,
-    /// With --drain poll: devices answer only once they are empty; after this time without an answer, in microseconds,
-    /// and a pause, both of which double each time, the manager asks again [default: devices answer at once]
+    /// With --drain poll, devices answer only once they are empty. The manager asks again after this time without an
+    /// answer, in microseconds, and a pause; both double each time [default: devices answer at once]
     #[arg(long, value_name = "US", value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
     pub(super) poll_silence: Option<u64>,
 }
 
 impl ManagementArguments {
-    /// The manager that stands by, if one does.
+    /// The standby manager, if there is one.
     pub(super) fn standby(&self, scenario: &Scenario) -> Result<Option<Standby>, Failure> {
         let Some(name) = &self.standby else { return Ok(None) };
         let node = find_node(scenario.fabric(), name)?;
@@ -98,7 +99,7 @@ impl ManagementArguments {
 pub(super) enum DetectionChoice {
     /// Switches report that a link changed.
     Trap,
-    /// The manager asks each switch for its SwitchInfo, again and again.
+    /// The manager polls each switch for its SwitchInfo.
     Sweep,
 }
 

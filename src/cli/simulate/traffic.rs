@@ -1,4 +1,4 @@
-//! The traffic of `reconfig simulate`: what hosts send to whom, by which of their paths, and how it is measured.
+//! The traffic of `reconfig simulate`: who sends what to whom, on which paths, and how it is measured.
 
 use super::super::element::find_node;
 use super::super::input::read_text;
@@ -17,41 +17,39 @@ pub(super) const WORST: &str = "worst";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Traffic")]
 pub(super) struct TrafficArguments {
-    /// Offered load, as a fraction of each end port's rate [default: 0.3, or less if that would fill the busiest link
-    /// or make the run long].
+    /// Offered load, as a fraction of each end port's rate [default: 0.3, or less if that would saturate the busiest
+    /// link or make the run long].
     #[arg(long, allow_negative_numbers = true, value_parser = fraction)]
     pub(super) load: Option<f64>,
-    /// The traffic pattern: uniform, permutation (drawn by the seed), a textbook permutation of the end ports' ranks
-    /// (complement, reverse, shuffle or transpose of their bits, tornado: nearly half of the way round, neighbour),
-    /// permutation:FILE (lines of a destination rank, or of a source and a destination rank; end ports without a line
-    /// are silent), worst (the permutation that the old routing serves worst; for one fabric only), hot-spot:RANK,SHARE
-    /// or trace:FILE (lines of time in ns from the start of the warm-up, source rank, destination rank, bytes). FILE
-    /// `-` is standard input.
+    /// Traffic pattern: uniform; permutation (drawn from the seed); complement, reverse, shuffle or transpose (of the
+    /// bits of the end ports' ranks), tornado (nearly halfway round) or neighbour; permutation:FILE (a destination
+    /// rank, or a source and a destination rank, per line; end ports without a line are silent); worst (the permutation
+    /// that the old routing serves worst; for one fabric only); hot-spot:RANK,SHARE; or trace:FILE (time in ns from the
+    /// start of the warm-up, source rank, destination rank and bytes per line). FILE `-` is standard input.
     #[arg(long, default_value = "uniform")]
     pub(super) traffic: String,
     #[command(flatten)]
     pub(super) sources: SourceArguments,
-    /// Every host also asks one switch after the other for its counters, by packets to their LIDs on this service
-    /// level, whatever half is in use.
+    /// Every host also polls the counters of one switch after another, by packets to their LIDs on this service level,
+    /// whichever half is in use.
     #[arg(long, value_name = "SL", value_parser = clap::value_parser!(u8).range(0..=15))]
     pub(super) monitor_sl: Option<u8>,
-    /// Nanoseconds from one question of a host to its next [default: 1000]
+    /// Interval between a host's polls, in nanoseconds [default: 1000]
     #[arg(long, value_name = "NS", requires = "monitor_sl", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) monitor_every: Option<u64>,
-    /// Share of the packets that are requests; each is answered on the half on which it arrived.
+    /// Fraction of packets that are requests; each is answered on the half on which it arrived.
     #[arg(long, default_value_t = 0.0)]
     pub(super) replies: f64,
-    /// Bytes in a packet, headers included; a trace gives the size of each packet [default: 1024]
+    /// Packet size in bytes, headers included; a trace gives the size of each packet [default: 1024]
     #[arg(long, value_name = "BYTES")]
     pub(super) packet_bytes: Option<u16>,
-    /// Packets that a host queues before its application has to wait; the wait counts in no latency [default: 16]
+    /// Packets a host queues before its application must wait; latency excludes this wait [default: 16]
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) send_queue: Option<u16>,
-    /// Two hosts that set up a connection from the start of the measured period on, by REQ, REP and RTU; may be
-    /// repeated.
+    /// Two hosts that set up a connection (REQ, REP and RTU), starting with the measured period; may be repeated.
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], action = clap::ArgAction::Append)]
     pub(super) connect: Vec<String>,
-    /// Traffic before the measured period, in microseconds.
+    /// Length of the traffic before the measured period, in microseconds.
     #[arg(long, value_name = "US", default_value_t = 200, value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     pub(super) warm_up: u64,
     /// Length of the period measured before the change, in microseconds.
@@ -65,32 +63,31 @@ pub(super) struct TrafficArguments {
 /// How sources use the paths that LMC gives them (docs/DISPERSIVE.md).
 #[derive(Debug, Args)]
 pub(super) struct SourceArguments {
-    /// The pairs of LIDs, of the half in use, that sources use towards a destination.
+    /// Pairs of LIDs of the half in use that sources use for a destination.
     #[arg(long, value_enum, value_name = "CHOICE", default_value_t = PathChoiceName::Single)]
     pub(super) path_selection: PathChoiceName,
-    /// The most LIDs of the half used at either end; not with --path-selection base [default: all]
+    /// Maximum number of LIDs of the half used at either end; not with --path-selection base [default: all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(super) paths: Option<u8>,
-    /// What advances to the next pair of LIDs if pairs are used in turn (--path-selection paired or all) [default:
-    /// message]
+    /// Unit after which a source advances to the next pair of LIDs (--path-selection paired or all) [default: message]
     #[arg(long, value_enum, value_name = "UNIT")]
     pub(super) spray: Option<SprayName>,
-    /// Packets in a message, sent back to back (each packet of a trace is a message of its own).
+    /// Packets per message, sent back to back (in a trace, each packet is a message).
     #[arg(long, value_name = "PACKETS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) message: u16,
-    /// Sizes of messages in bytes, each with its share of the messages, in place of --message: 256:0.9,65536:0.1 is
-    /// nine short ones to a long one. A message travels in packets of --packet-bytes, the last of which takes the rest.
+    /// Message sizes in bytes, each with its share of the messages, instead of --message: 256:0.9,65536:0.1 means nine
+    /// short messages to each long one. Messages are cut into packets of --packet-bytes; the last one carries the rest.
     #[arg(long, value_name = "BYTES:SHARE,…", value_delimiter = ',', value_parser = message_share, conflicts_with = "message")]
     pub(super) message_mix: Vec<MessageShare>,
-    /// How the messages of a host follow each other: poisson, or on-off:MESSAGES (bursts of so many on average at the
-    /// rate of the link, with silences between them, at the same load).
+    /// Arrival process of a host's messages: poisson, or on-off:MESSAGES (bursts of that many on average, at link rate,
+    /// separated by silences, at the same load).
     #[arg(long, value_name = "PROCESS", default_value = "poisson", value_parser = arrivals)]
     pub(super) arrivals: ArrivalProcess,
-    /// Count packets that arrive after a later one of their flow, and of their class (SLID, DLID, SL); implied by any
-    /// of the options above.
+    /// Count packets that arrive out of order, within their flow and within their class (SLID, DLID, SL); implied by
+    /// any of the options above.
     #[arg(long)]
     pub(super) count_order: bool,
-    /// Name this many of the busiest links between switches, before and after the change.
+    /// List this many of the busiest links between switches, before and after the change.
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     pub(super) hot_links: u16,
 }
@@ -189,11 +186,11 @@ impl SourceArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum PathChoiceName {
-    /// The same pair throughout, for each destination.
+    /// One pair per destination, throughout.
     Single,
     /// The first pair.
     Base,
-    /// SLID + i with DLID + i in turn, i below 8, as the PSM library does.
+    /// SLID + i with DLID + i in turn for i < 8, as the PSM library does.
     Paired,
     /// Every SLID with every DLID in turn.
     All,
@@ -201,9 +198,9 @@ pub(super) enum PathChoiceName {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SprayName {
-    /// Each message advances.
+    /// Advance after each message.
     Message,
-    /// Each packet advances.
+    /// Advance after each packet.
     Packet,
 }
 
@@ -230,7 +227,7 @@ pub(in crate::cli) fn traffic(text: &str, ends: usize) -> Result<Traffic, Failur
     }
 }
 
-/// Whether it is a load is judged with the rest of the settings.
+/// Whether the number is a valid load is checked with the other settings.
 fn fraction(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| "expected a fraction, such as 0.3 for 30 %".to_string())
 }

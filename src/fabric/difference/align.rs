@@ -57,8 +57,8 @@ pub struct Recognised {
     pub stranger: Option<AlignError>,
 }
 
-/// As [`align`], but unknown elements are reported instead of refused. A node of another kind than the one that is
-/// known by its GUID is unknown, and the known one was not found.
+/// Aligns like [`align`], but reports unknown elements instead of refusing them. A node of another kind than the one
+/// that is known by its GUID is unknown, and the known one was not found.
 pub fn recognise(known: &Fabric, found: &Fabric) -> Recognised {
     let stranger = stranger(known, found);
     // Only missing elements are removed from `known`, so its indices, LIDs and rates are unchanged.

@@ -129,7 +129,7 @@ pub struct Recabling {
     pub plugged: Vec<(PortId, PortId)>,
 }
 
-/// As [`union`], but the cables that come where others have been are set apart.
+/// Unites like [`union`], but keeps cables that replace others at a port apart.
 ///
 /// # Errors
 /// One GUID belongs to two kinds of node, or a port with a cable exists only after.

@@ -62,7 +62,7 @@ impl<'a> SourceText<'a> {
         ReadError(Box::new(Faults { first: fault, further: Vec::new(), kinds: Vec::new(), and_more: false }))
     }
 
-    /// The same for one that is only to be counted: to find line and column takes as long as the text before them.
+    /// An error that is only counted: finding line and column takes as long as the text before them.
     pub fn counted(&self, problem: impl Into<String>, label: impl Into<String>) -> ReadError {
         SourceText { text: "", ..*self }.error(Span { start: 0, end: 0 }, problem, label)
     }
@@ -269,7 +269,7 @@ impl ReadError {
         self.render_as(Level::ERROR, colour)
     }
 
-    /// The same as a warning: for a report that does not stop the command.
+    /// Renders the report as a warning, if it does not stop the command.
     pub fn render_warning(&self, colour: bool) -> String {
         self.render_as(Level::WARNING, colour)
     }

@@ -47,7 +47,7 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>) -> ParsedFabric<'a> {
             false => Block::read(ledger.source, line).map(|read| block = Some(read)),
         };
         if let Err(fault) = read {
-            // The links below a head that cannot be read are nobody's.
+            // The links below a head that cannot be read have no owner.
             block = block.filter(|_| is_link(text));
             ledger.fault(fault);
         }

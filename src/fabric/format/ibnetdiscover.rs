@@ -69,7 +69,7 @@ struct Reader<'a, 'l> {
     account: ParsedFabric<'a>,
     /// Index of each node, later of each one only mentioned too.
     by_guid: FxHashMap<Guid, usize>,
-    /// The same for names that are no GUIDs.
+    /// Index of each node whose name is not a GUID.
     by_alias: FxHashMap<&'a str, usize>,
     ids: Ids,
     /// The chassis of the heading above.

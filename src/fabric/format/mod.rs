@@ -125,7 +125,7 @@ impl Format {
         Format::known(text).unwrap_or(Format::Ibnetdiscover)
     }
 
-    /// The same; none if nothing in the text is typical of a format.
+    /// The format detected by content; `None` if nothing in the text is typical of a format.
     fn known(text: &str) -> Option<Format> {
         let text = text.trim_start_matches('\u{feff}').trim_start();
         if let Some(inner) = text.strip_prefix('{') {
@@ -309,7 +309,7 @@ impl Reading {
     }
 }
 
-/// As [`read`], but returns the notices, and an incomplete fabric.
+/// Reads like [`read`], but also returns notices, and accepts an incomplete fabric.
 ///
 /// # Errors
 /// All faults, with their places.
@@ -317,7 +317,7 @@ pub fn read_noting(bytes: &[u8], file: &str) -> Result<Reading, ReadError> {
     read_tolerating(bytes, file, Tolerance::Repair)
 }
 
-/// As [`read_noting`], with as much damage as is tolerated.
+/// Reads like [`read_noting`], with this tolerance of damage.
 ///
 /// # Errors
 /// All faults that are not tolerated, with their places.
@@ -325,7 +325,7 @@ pub fn read_tolerating(bytes: &[u8], file: &str, tolerance: Tolerance) -> Result
     read_with(bytes, file, tolerance, &SystemFiles::default())
 }
 
-/// As [`read_tolerating`], with the system files that a topology of ibdm needs.
+/// Reads like [`read_tolerating`], with the system files that an ibdm topology needs.
 ///
 /// # Errors
 /// As there.
@@ -341,7 +341,7 @@ pub fn needs_systems(bytes: &[u8]) -> bool {
     encoding::text(bytes, "").is_ok_and(|text| Format::known(&text.text) == Some(Format::Ibdm))
 }
 
-/// As [`read_noting`], for a known format.
+/// Reads like [`read_noting`], for a known format.
 ///
 /// # Errors
 /// As [`read_noting`]; [`Format::Dot`] cannot be read.

@@ -190,7 +190,7 @@ pub enum GenerateError {
 }
 
 impl GenerateError {
-    /// With the topology as somebody wrote it: what was left out there is not added.
+    /// With the topology as the user wrote it: omitted parameters are not added.
     #[must_use]
     pub fn as_asked(mut self, asked: &str) -> GenerateError {
         match &mut self {

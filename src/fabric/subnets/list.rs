@@ -80,8 +80,8 @@ pub fn read(
     read_with(bytes, file, Tolerance::default(), open, |_| Ok(SystemFiles::default()))
 }
 
-/// The same, with as much damage in captures as is tolerated; each must be complete. `systems` returns the system files
-/// for a topology of ibdm at a path.
+/// Reads a list like [`read`], with this tolerance of damage in captures; each must be complete. `systems` returns the
+/// system files for an ibdm topology at a path.
 ///
 /// # Errors
 /// As [`read`].

@@ -134,8 +134,8 @@ impl Subnets {
         Subnets::with_routers(list, &[])
     }
 
-    /// As [`Subnets::new`], for routers whose nodes (NodeGUIDs) are known, in `named`; their SystemImageGUIDs are
-    /// ignored.
+    /// Joins subnets like [`Subnets::new`], by routers whose nodes (NodeGUIDs) are given in `named`; their
+    /// SystemImageGUIDs are ignored.
     ///
     /// # Errors
     /// As [`Subnets::new`]; a GUID belongs to no router, or is named twice.
@@ -174,7 +174,7 @@ impl Subnets {
         }
     }
 
-    /// The same subnets with partitions; in a subnet without any, every port is a full member of the default partition.
+    /// These subnets with partitions; in a subnet without any, every port is a full member of the default partition.
     ///
     /// Panics if there are not as many as subnets.
     #[must_use]
@@ -256,8 +256,8 @@ impl Subnets {
         format!("{}:{}", subnet.name, subnet.fabric.describe_port(at.port))
     }
 
-    /// The same subnets with other fabrics of the same indices: LIDs assigned, or elements removed. Routers keep the
-    /// ports that still have a cable; a router that lost all but one stays, and joins nothing.
+    /// These subnets with other fabrics of the same indices: LIDs assigned, or elements removed. Routers keep the ports
+    /// that still have a cable; a router that lost all but one stays, and joins nothing.
     ///
     /// Panics if a fabric has other indices.
     #[must_use]

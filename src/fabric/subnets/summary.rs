@@ -98,7 +98,7 @@ impl SubnetsSummary {
         }
     }
 
-    /// The same with what is known of the capture of each.
+    /// This summary, with what is known about the capture of each subnet.
     pub fn captured(mut self, captured: Option<Completeness>) -> SubnetsSummary {
         self.subnets.iter_mut().for_each(|subnet| subnet.captured.clone_from(&captured));
         self

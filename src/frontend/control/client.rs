@@ -69,7 +69,7 @@ impl ControlClient {
     /// Connects. With `patience`, an answer that takes longer is an error.
     ///
     /// # Errors
-    /// Nobody listens there, or the socket may not be opened.
+    /// No manager listens there, or the socket may not be opened.
     pub fn connect(path: &Path, patience: Option<Duration>) -> Result<ControlClient, ClientError> {
         let path = path.to_path_buf();
         let stream = match UnixStream::connect(&path) {

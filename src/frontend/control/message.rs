@@ -400,7 +400,7 @@ impl NamedNode {
 /// How changes are made.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PolicyStatus {
-    /// The profile of the devices, from which comes what nobody settled.
+    /// The profile of the devices, which supplies every setting that is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub devices: Option<DeviceProfile>,
     /// What was settled otherwise than the profile has it, by its options.

@@ -3,8 +3,8 @@
 //! It is a Unix socket that only its owner may open (mode 0600), and carries JSON, one object a line: a
 //! [`ControlOrder`] in, one or more [`Reply`]s out, in order; a connection may send several orders. [`Control`] serves
 //! the socket and its connections on tasks of its own. Each order reaches the program through a channel, together with
-//! the [`Answers`] to reply through. Events are broadcast, so a slow listener slows nobody: it receives how many events
-//! it missed. The latest are kept for listeners to come ([`EventFeed`]). On entry: a tokio runtime. Deliberately
+//! the [`Answers`] to reply through. Events are broadcast, so a slow listener delays no other: it receives how many
+//! events it missed. The latest are kept for later listeners ([`EventFeed`]). On entry: a tokio runtime. Deliberately
 //! omitted: any knowledge of the subnet, users and passwords, remote access.
 
 mod client;

@@ -159,7 +159,7 @@ impl Control {
     pub fn bind(path: &Path) -> Result<(Control, mpsc::UnboundedReceiver<ControlRequest>), ControlError> {
         let lock = lock(path)?;
         let failed = |attempted| move |error| ControlError::Files { path: path.to_path_buf(), attempted, error };
-        // Created under another name, and renamed only once nobody else may open it.
+        // Created under another name, and renamed only once no other user may open it.
         let fresh = beside(path, ".new");
         remove(&fresh).map_err(failed("removing what an earlier start left"))?;
         let listener = UnixListener::bind(&fresh).map_err(failed("binding it"))?;
@@ -260,7 +260,7 @@ impl Connection {
     async fn serve(self, stream: UnixStream) {
         let (reader, mut writer) = stream.into_split();
         let mut reader = BufReader::new(reader);
-        // A broken connection just ends: nobody is left to report it to.
+        // A broken connection just ends: there is no client to report it to.
         let _ = self.answer_all(&mut reader, &mut writer).await;
     }
 

@@ -35,7 +35,7 @@ pub(super) struct Document<F> {
     /// The paths of each source under the old routing; omitted if every source may use every path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_ways: Option<WaysRow>,
-    /// The same under the new routing.
+    /// The paths of each source under the new routing; omitted if every source may use every path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_ways: Option<WaysRow>,
     pub initial: TablesRow,

@@ -68,7 +68,7 @@ pub struct PlanInput {
     pub drain: Vec<DrainLayer>,
     /// The paths and layers of each source under the routing in force; none if every source may use every path.
     pub old_ways: Option<Arc<PathLayers>>,
-    /// The same under the new routing.
+    /// The paths and layers of each source under the new routing.
     pub new_ways: Option<Arc<PathLayers>>,
 }
 
@@ -258,7 +258,7 @@ fn sl_to_vl_writes(fabric: &Fabric, table: SlToVl, chosen: impl Fn(NodeId, PortN
     writes
 }
 
-/// The same for one node.
+/// Writes of one SL-to-VL table of one node.
 fn lane_writes(fabric: &Fabric, node: NodeId, table: SlToVl, chosen: impl Fn(PortNum, PortNum) -> bool) -> Vec<Write> {
     let pairs = sl_to_vl_pairs(fabric, node).into_iter().filter(|&(input, output)| chosen(input, output));
     scopes(fabric.node(node), pairs).into_iter().map(|scope| Write::SlToVl { node, scope, table }).collect()

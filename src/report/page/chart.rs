@@ -1,4 +1,4 @@
-//! Charts over simulated time, as SVG that takes its colours from the page. Each says in words what it shows, and each
+//! Charts over simulated time, as SVG that takes its colours from the page. Each has a description in words, and each
 //! bin its numbers.
 
 use super::super::quantity::{count, duration};
@@ -69,7 +69,7 @@ pub(super) struct Chart<'a> {
     pub lines: Vec<ChartLine>,
     /// A value as people read it.
     pub label: fn(f64) -> String,
-    /// The same beside the axis, where there is room for few letters.
+    /// A value beside the axis, where space is short.
     pub tick: fn(f64) -> String,
     /// What a reader is to know of it, in a sentence under it.
     pub note: Option<String>,

@@ -1,4 +1,4 @@
-//! Lanes that wait for each other in a circle, drawn as one: what stands where, and what it waits for.
+//! Lanes that wait for each other in a cycle, drawn as a circle: which packet is where, and what it waits for.
 
 use super::chart::px;
 use super::parts::{TableField, table};

@@ -1,6 +1,6 @@
 //! The fabric drawn: switches in levels over their hosts, or in a ring where every switch has hosts. A fabric of many
-//! nodes is folded: hosts into a number at their switch, then switches that stay into one box a level. What leaves,
-//! comes, is set aside or is cut off is drawn by itself.
+//! nodes is folded: hosts into a number at their switch, then switches that stay into one box a level. Elements that
+//! are removed, added, set aside or cut off are drawn individually.
 
 use super::super::quantity::{count, counted};
 use super::{chart::px, parts};
@@ -31,7 +31,7 @@ struct Shape {
     fate: Fate,
     /// Hosts under it that are not drawn.
     hosts: usize,
-    /// How far the writes of a change under way have come at the nodes in it, how many nodes by [`Stage`].
+    /// Progress of the writes of the current change at the nodes in it: number of nodes by [`Stage`].
     stages: [usize; 4],
     /// Of a node by itself: how many of its waves are written, and how many there are.
     waves: Option<[usize; 2]>,
@@ -43,11 +43,11 @@ struct Shape {
     width: f64,
 }
 
-/// How far the writes of a change under way have come at a node.
+/// Progress of the writes of the current change at a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
     Pending,
-    /// Some waves that write to it are over, and others are to come.
+    /// Some waves that write to it are over, and others are still to be run.
     Partly,
     Writing,
     Written,
@@ -116,8 +116,8 @@ struct Drawing {
     omitted: usize,
 }
 
-/// The fabric as a figure, with how far a change under way has come at each node that it writes to. `leaves` is what a
-/// reader calls that which is not there afterwards.
+/// The fabric as a figure, with the progress of the current change at each node that it writes to. `leaves` is the
+/// reader's word for elements that are absent afterwards.
 pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWaves>, leaves: &str) -> Markup {
     let drawing = Drawing::of(map, stages);
     let (title, about) = (format!("{id}-title"), format!("{id}-about"));
@@ -421,7 +421,7 @@ impl Shape {
             .find(|stage| self.stages[*stage as usize] > 0)
     }
 
-    /// What it is, and how far the change has come.
+    /// Its name, and the progress of the change.
     fn title(&self) -> String {
         let told = Stage::ALL.into_iter().filter(|stage| self.stages[*stage as usize] > 0).map(|stage| {
             let nodes = self.stages[stage as usize];

@@ -1,4 +1,4 @@
-//! The page about a running manager: a shell that stays, and parts that are drawn again whenever they change.
+//! The page about a running manager: a static shell, and parts that are redrawn whenever they change.
 
 use super::super::manager::{change_beside, change_sentence, manager_event, manager_facts_rows, manager_line};
 use super::super::quantity::{count, counted, duration};
@@ -115,7 +115,7 @@ impl Standing {
         Standing { wave: progress.wave(), passed: progress.passed() + usize::from(status.held.is_some()) }
     }
 
-    /// How far the writes of a wave have come.
+    /// Progress of the writes of a wave.
     fn stage(self, wave: usize) -> Stage {
         match wave.cmp(&self.wave) {
             Ordering::Less => Stage::Written,
@@ -347,7 +347,7 @@ fn gone(map: &FabricMap) -> Option<String> {
     Some(format!("Gone or cut off: {all} that this manager has seen before."))
 }
 
-/// How far the writes have come, device by device: a device may have waves to come when one is written.
+/// Progress of the writes, device by device: a device may have further waves after one is written.
 fn written(progress: &ChangeProgress, stands: Standing) -> BTreeMap<NodeId, NodeWaves> {
     let plan = progress.plan();
     let mut all: BTreeMap<NodeId, NodeWaves> = BTreeMap::new();

@@ -1,9 +1,9 @@
-//! Results as one page that needs nothing beside itself: no network, no script but its own few lines, which only sort
-//! tables. Values in, HTML out; the numbers are those of the report, of which JSON is the other form. A run of the
-//! simulator, or several side by side, has the most to show; the parts are shared by the pages of other commands.
+//! Results as one self-contained page: no network, no script except a few lines of its own, which only sort tables.
+//! Values in, HTML out; the numbers are those of the report, of which JSON is the other form. A run of the simulator,
+//! or several side by side, has the most to show; the parts are shared by the pages of other commands.
 //!
-//! A page takes its colours from the reader's preference for light or dark, is printed without what only a screen can
-//! do, and says in words what its drawings show.
+//! A page takes its colours from the reader's preference for light or dark, omits interactive parts when printed, and
+//! describes its drawings in words.
 
 mod audit;
 mod chart;
@@ -35,7 +35,7 @@ use reconfig::plan::Scheme;
 use reconfig::scenario::SimulationReport;
 use sections::Run;
 
-/// Where a page comes from, so that its reader can make it again.
+/// The origin of a page, so that its reader can reproduce it.
 pub struct Origin {
     /// The command line, quoted for a shell.
     pub command: String,

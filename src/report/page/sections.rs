@@ -239,7 +239,7 @@ impl<'a> Run<'a> {
     fn figures(&self) -> Markup {
         let report = self.report;
         let outage = report.outage.as_ref();
-        // How long others were out says little while some are. Of a pair that sent nothing more nobody can tell.
+        // How long others were out says little while some are. The state of a pair that sent nothing more is unknown.
         let longest = outage.and_then(|own| own.longest.as_ref()).map_or("–".to_string(), |own| duration(own.ns));
         let outages = match outage.map_or((0, 0), |own| (own.still_out, own.not_seen_again)) {
             (0, 0) => ("longest outage", longest, ""),
@@ -533,7 +533,7 @@ pub(super) fn shared(runs: &[Run<'_>]) -> Markup {
 }
 
 impl<'a> TimeAxis<'a> {
-    /// The same without names of phases, which small charts have no room for.
+    /// This axis without phase names, for which small charts have no room.
     fn shared(&self) -> TimeAxis<'a> {
         let band = |band: &PhaseBand| PhaseBand { name: String::new(), ..*band };
         let moment = |own: &TimeMark| TimeMark { ..*own };
@@ -570,7 +570,7 @@ pub(super) fn settings(reports: &[SimulationReport]) -> Vec<(&'static str, Strin
     ]
 }
 
-/// A change whose writes began and never came to an end, as far as the time series shows it.
+/// A change whose writes began and never finished, as far as the time series shows it.
 #[derive(Clone, Copy)]
 struct Unfinished {
     /// When what was changed happened.

@@ -1,4 +1,4 @@
-//! The words of a page that a stranger may not know, each in a sentence: those that the page uses.
+//! Definitions of the terms of a page that a reader may not know, one sentence each, for those that the page uses.
 
 use maud::{Markup, html};
 

@@ -98,7 +98,7 @@ pub fn is_possible(chosen: &[&Candidate]) -> bool {
     let mut happened = BTreeSet::new();
     let events: BTreeSet<Occurrence> = chosen.iter().flat_map(|candidate| candidate.needs.keys().copied()).collect();
     loop {
-        // Greedy, without backtracking: a packet parks once nobody must pass its lane, and an event occurs once nobody
+        // Greedy, without backtracking: a packet parks once no other must pass its lane, and an event occurs once none
         // must go before it, so no step takes anything from later ones.
         let before = (parked.len(), happened.len());
         let free = |at: &usize| !parked.contains(at) && is_ready(chosen, *at, &parked, &happened);

@@ -145,7 +145,7 @@ fn drive<T>(transport: &SimTransport, future: impl Future<Output = T>) -> Option
     }
 }
 
-/// Runs until everything is at rest: no table is written any more, and nobody sends.
+/// Runs until everything is at rest: no table is written any more, and no source sends.
 fn settle(transport: &SimTransport, end_ns: u64) {
     transport.with(|sim| {
         let until_ns = sim.now_ns().max(end_ns) + SETTLE_NS;

@@ -15,7 +15,7 @@ pub struct Schedule {
     pub wave: String,
     /// By lane of the cycle, in its order: the path of the packet that must stand there.
     pub packets: Vec<Witness>,
-    /// The same lanes as ports: where each packet stands, and what it waits for.
+    /// The lanes of the cycle by port: where each packet waits, and what it waits for.
     #[serde(skip)]
     pub turns: Vec<(PortId, Vl, PortId, Vl)>,
     /// Events, in order.
@@ -55,7 +55,7 @@ pub struct Step {
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(tag = "step", rename_all = "kebab-case")]
 pub enum Deed {
-    /// The element dies.
+    /// The element fails.
     Death,
     /// A write lands.
     Write {

@@ -121,7 +121,7 @@ impl<'a> Clock<'a> {
         (bytes * 1_000_000).div_ceil(port.width.data_rate_kbps(port.speed)) + 1
     }
 
-    /// The same over the slowest link of the fabric.
+    /// Time to send this many bytes over the slowest link of the fabric.
     fn slowest_ns(&self, bytes: u64) -> u64 {
         let ports = self.fabric().ports().filter(|(_, port)| port.peer.is_some());
         ports.map(|(id, _)| self.sending_ns(id, bytes)).max().unwrap_or(0)

@@ -128,7 +128,7 @@ impl<T: Transport> Manager<T> {
     /// From when what is in the subnet ages, and how long it may be on a wire.
     fn age_question(&self, ticket: Ticket, lanes: VlSet, wait: &Wait) -> Result<AgeQuestion, SubnetError> {
         // A fence closes what a host hands to its port from then on. What the port had mapped to a lane before stands
-        // there, and nobody can be asked: assumption `fenced-lanes-run-empty`.
+        // there, and no device can be asked: assumption `fenced-lanes-run-empty`.
         let held_ns = self.sources.settle_ns().unwrap_or(0);
         if held_ns > 0 {
             tracing::info!(assumption = "fenced-lanes-run-empty", settle_ns = held_ns, "{}", wait.awaited);
@@ -138,7 +138,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// What stands in switches ages from the last write on. A packet that an end port holds back has met no entry yet,
-    /// and meets the present ones when it comes.
+    /// and meets the present ones when it is sent.
     fn vacating_question(&self, ticket: Ticket, wait: &Wait) -> Result<AgeQuestion, SubnetError> {
         let wire_ns = wire_ns(&self.topology("waiting for a barrier")?.fabric);
         Ok(AgeQuestion { ticket, lanes: VlSet::EMPTY, since_ns: wait.begin_ns, wire_ns })

@@ -1,7 +1,7 @@
 //! Drain by conservation: reads the end ports' counters of the retired service levels, wave after wave (section D).
 //!
 //! No device reports discards by service level: a discarded packet leaves *received* below *sent* for good, and the
-//! time limit ends the wait. After the proof the counters are zeroed and read again, since nobody uses these levels
+//! time limit ends the wait. After the proof the counters are zeroed and read again, because these levels are unused
 //! until the next change (D.5).
 
 use crate::drain::{ConservationJudge, CounterReading, Drained, Ticket, Verdict};

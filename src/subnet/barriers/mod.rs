@@ -128,7 +128,7 @@ impl<T: Transport> Manager<T> {
     /// The most switches that a packet under way may have before it.
     ///
     /// # Errors
-    /// Nobody has said so: then no time and no number of rounds proves anything.
+    /// Unknown: then no time and no number of rounds proves anything.
     fn longest_way(&self, awaited: &str) -> Result<u32, SubnetError> {
         let unknown = || SubnetError::NoVerdict {
             awaited: awaited.to_string(),

@@ -56,8 +56,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Reads the state of the outputs of each device. All count as requested when the first request was sent and as
-    /// answered when the last answer came, which never favours a proof.
+    /// Reads the state of the outputs of each device. All count as requested when the first request was sent, and as
+    /// answered when the last answer arrived, which never favours a proof.
     async fn lane_readings(
         &mut self,
         devices: &BTreeMap<NodeId, PortMask>,
@@ -76,9 +76,9 @@ impl<T: Transport> Manager<T> {
         Ok(devices.keys().zip(&answers).map(reading).collect())
     }
 
-    /// The same of devices that answer only once the outputs asked about are drained (seed 001, step 4, *implementation
-    /// alternatives*): a device that is silent for `silence_ns` holds packets, or an SMP was lost; it is asked again in
-    /// either case.
+    /// Reads the state of devices that answer only once the requested outputs are drained (seed 001, step 4,
+    /// *implementation alternatives*): a device that is silent for `silence_ns` holds packets, or an SMP was lost; it
+    /// is asked again in either case.
     async fn silent_readings(
         &mut self,
         devices: &BTreeMap<NodeId, PortMask>,

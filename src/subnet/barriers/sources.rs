@@ -1,4 +1,4 @@
-//! The move of the sources (P3.5): every end port is asked which half it sends on, until all send on the new one. If
+//! The move of the sources (P3.5): asks every end port which half it sends on, until all send on the new one. If
 //! devices do not support halves, every end port is fenced instead (P3.8).
 
 use super::smp_data;

@@ -121,9 +121,9 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Asks the device at the end of every channel whether the channel's token came and the input is empty. The leaves'
-    /// reports alone do not suffice: if something died after the plan was made, packets on their way there stand behind
-    /// a channel for which the plan has no leaf.
+    /// Asks the device at the end of every channel whether the channel's token arrived and the input is empty. The
+    /// leaves' reports alone do not suffice: if something died after the plan was made, packets on their way there
+    /// stand behind a channel for which the plan has no leaf.
     async fn confirm_round(&mut self, graph: &DrainGraph, round: u32, lanes: VlSet) -> Result<(), SubnetError> {
         let mut wait = self.begin_wait(format!("drain of lanes {lanes}, by tokens"));
         let mut open: Vec<(NodeId, PortNum)> = graph

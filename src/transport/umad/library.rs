@@ -209,7 +209,7 @@ impl Library {
         Err(if handle == -EIO { io::Error::last_os_error() } else { error_of(handle) })
     }
 
-    /// Closes a port and its agents. Nobody may read from it any more.
+    /// Closes a port and its agents. No thread may read from it any more.
     pub(super) fn close_port(&self, port: PortHandle) {
         // SAFETY: the handle is one that open_port gave; its owner closes it once. Nothing is left to do on failure.
         unsafe { (self.functions.close_port)(port.0) };

@@ -110,8 +110,8 @@ pub fn prove_across(whole: &Whole<'_>) -> Result<ProvedAcross, AcrossRefusal> {
     prove_across_within(whole, moments::BUDGET)
 }
 
-/// The same with a given budget: the number of edges, all graphs together, after which the search for a cycle through
-/// routers ends without an answer.
+/// Proves like [`prove_across`], with a given budget: the number of edges, over all graphs, after which the search for
+/// a cycle through routers ends without an answer.
 ///
 /// # Errors
 /// As [`prove_across`].
@@ -307,7 +307,7 @@ impl<'a> Joint<'a> {
         enters.for_each(|stage| self.hand_overs(passage, stage..stage + 1, stage..stage + 1, &mut emit));
     }
 
-    /// The same, with the stages of either end: any may meet any.
+    /// Reports hand-overs for the stages of either end: any may meet any.
     fn hand_overs(
         &self,
         passage: &Passage,

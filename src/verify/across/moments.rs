@@ -101,7 +101,7 @@ impl<'a, F: SearchSpace> Search<'a, F> {
         Ok(first)
     }
 
-    /// The same for one component: all of its lanes lie on cycles while these stages are open.
+    /// The least moment of one component: all of its lanes lie on cycles while these stages are open.
     fn first_in(&mut self, open: &[Range<usize>], knot: &Region) -> Result<Option<Vec<usize>>, AcrossRefusal> {
         // A side that no cycle passes may be at any stage: the least one, since the least moment is wanted.
         let least: Vec<usize> = open.iter().map(|stages| stages.start).collect();

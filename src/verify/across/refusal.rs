@@ -56,8 +56,8 @@ pub struct AcrossCycle {
     pub moment: Vec<MomentOf>,
     /// The dependencies in order: the output lane of each is the input lane of the next.
     pub links: Vec<Link>,
-    /// The same lanes by index: the port that sends into each, and its VL; that in which the packets of the first
-    /// dependency stand comes first.
+    /// The lanes of the cycle by index: the port that sends into each, and its VL; the lane in which the packets of the
+    /// first dependency wait is the first.
     #[serde(skip)]
     pub lanes: Vec<(SubnetPort, Vl)>,
     /// Whether it is known that no shorter cycle exists.

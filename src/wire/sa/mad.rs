@@ -102,7 +102,7 @@ impl SaMad {
         }
     }
 
-    /// The same MAD under another transaction number.
+    /// This MAD with another transaction ID.
     pub fn with_tid(self, tid: u64) -> SaMad {
         SaMad { tid, ..self }
     }

@@ -201,7 +201,7 @@ impl<'a> Closure<'a> {
         let mut lanes = vec![0; self.fabric.port_count()];
         for RowClass { lid, owner, half, answers } in self.rows_in_order() {
             if !self.moments.all.iter().any(|moment| moment.injected[half.index()]) {
-                continue; // Nobody sends to it: it has no rows.
+                continue; // No source sends to it: it has no rows.
             }
             if let Some(judged) = &judged
                 && let Some(occupied) = judged.next(lid, answers, rows)?

@@ -77,7 +77,7 @@ impl Closure<'_> {
     /// Verifies that whatever sources can send is listed.
     pub(super) fn check_sources(&mut self, now: &Now<'_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
-        // Nobody sends to a newcomer before it takes part.
+        // No source sends to a newcomer before it takes part.
         if !self.moments.admits(class.owner, moment, class.half) {
             return Ok(());
         }
@@ -103,7 +103,7 @@ impl Closure<'_> {
         Ok(())
     }
 
-    /// The same for answers: they come from the manager's port alone, and go to the base LID of the port that asked.
+    /// Checks the sources of answers: only the manager's port sends them, to the base LID of the port that asked.
     fn check_answers(&mut self, now: &Now<'_>) -> Result<(), CertificateFault> {
         let Some(Answerer { switch, place, .. }) = self.answerer else { return Ok(()) };
         let half = now.class.half;
@@ -130,7 +130,7 @@ impl Closure<'_> {
         }
     }
 
-    /// The same where only the sources with a path to this DLID send.
+    /// Checks the sources of a DLID to which only sources with a path send.
     fn check_selected(&mut self, now: &Now<'_>) -> Result<(), CertificateFault> {
         let Now { moment, class, .. } = *now;
         let (half, owner) = (class.half, class.owner);

@@ -5,7 +5,8 @@ use crate::support::schema::assert_keeps;
 use reconfig::driver::PhaseRecord;
 use reconfig::frontend::control::{
     Answers, ChangeDone, ChangeOrder, ChangeOutcome, ClientError, Control, ControlClient, ControlError, ControlEvent,
-    ControlOrder, ControlRequest, EventKind, Fault, MOST_CONNECTIONS, Reply, Status, SweepStatus,
+    ControlOrder, ControlRequest, EventFeed, EventKind, Fault, KEPT_EVENTS, MOST_CONNECTIONS, Reply, Status,
+    SweepStatus,
 };
 use reconfig::frontend::metrics::{Metrics, MetricsError, MetricsServer};
 use reconfig::frontend::web::{PageFiles, PageParts, WebServer};
@@ -16,7 +17,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 
 /// Longer than any answer here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Manager {
     _folder: tempfile::TempDir,
     path: PathBuf,
-    events: broadcast::Sender<ControlEvent>,
+    events: EventFeed,
     /// Dropped, it ends the manager.
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
@@ -62,7 +63,7 @@ async fn serve(
     path: &Path,
     mut answer: impl FnMut(ControlRequest),
     stopped: tokio::sync::oneshot::Receiver<()>,
-    ready: &mpsc::Sender<broadcast::Sender<ControlEvent>>,
+    ready: &mpsc::Sender<EventFeed>,
 ) {
     let (control, mut requests) = Control::bind(path).expect("the socket is free");
     ready.send(control.events()).expect("the test waits");
@@ -79,9 +80,9 @@ async fn serve(
 }
 
 /// Waits until somebody listens.
-fn await_listener(events: &broadcast::Sender<ControlEvent>) {
+fn await_listener(events: &EventFeed) {
     let began = Instant::now();
-    while events.receiver_count() == 0 {
+    while events.listeners() == 0 {
         assert!(began.elapsed() < PATIENCE, "nobody listens");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -188,7 +189,7 @@ fn listeners_hear_what_happens_and_how_much_they_missed() {
     let listener = std::thread::spawn(move || {
         let mut seen = Vec::new();
         let mut client = ControlClient::connect(&path, Some(PATIENCE)).unwrap();
-        let ended = client.listen(|event| {
+        let ended = client.listen(0, |event| {
             let ends = matches!(event.what, EventKind::Trap { lid: Lid(lid), .. } if lid == last);
             seen.push(event.what);
             !ends
@@ -201,7 +202,7 @@ fn listeners_hear_what_happens_and_how_much_they_missed() {
     held_up.recv().unwrap();
     for lid in 0..=last {
         let what = EventKind::Trap { number: 128, lid: Lid(lid), node: None };
-        events.send(ControlEvent::at(u64::from(lid), what)).expect("one listens");
+        events.send(ControlEvent::at(u64::from(lid), what));
     }
     go_on.send(()).unwrap();
     order.join().unwrap().unwrap();
@@ -402,7 +403,7 @@ fn events_are_printed_until_as_many_came_as_were_wanted() {
     await_listener(&events);
     for state in ["splitting", "flushing", "installing"] {
         // The listener ends after the second.
-        let _ = events.send(ControlEvent::at(1, EventKind::State { state: state.to_string() }));
+        events.send(ControlEvent::at(1, EventKind::State { state: state.to_string() }));
     }
     let (code, printed, _) = listener.join().unwrap();
     let states: Vec<ControlEvent> = printed.lines().map(|line| serde_json::from_str(line).expect("an event")).collect();
@@ -410,6 +411,38 @@ fn events_are_printed_until_as_many_came_as_were_wanted() {
     printed.lines().for_each(|line| assert_keeps("events", &serde_json::from_str(line).expect("JSON")));
     assert_eq!(states[1].what, EventKind::State { state: "flushing".to_string() });
     assert!(printed.starts_with(r#"{"schema":"reconfig.event/1","at_ns":1,"event":"state","state":"splitting"}"#));
+}
+
+/// Who begins to listen during a change is told how it began.
+#[test]
+fn the_latest_events_come_first_for_who_asks_for_them() {
+    let manager = Manager::start(|_| {});
+    let happens = |lid: u64| {
+        let what = EventKind::Trap { number: 128, lid: Lid(lid as u16), node: None };
+        manager.events.send(ControlEvent::at(lid, what));
+    };
+    let all = KEPT_EVENTS as u64 + 40;
+    (0..all).for_each(happens);
+    let heard = |last: u32, wanted: u64| {
+        let mut seen = Vec::new();
+        let mut next = all;
+        let ended = manager.client().listen(last, |event| {
+            seen.push(event.at_ns);
+            // What happens from now on follows what was kept.
+            let is_last = seen.len() as u64 == wanted;
+            if seen.len() as u64 + 1 == wanted {
+                happens(next);
+                next += 1;
+            }
+            !is_last
+        });
+        ended.map(|()| seen).unwrap()
+    };
+    assert_eq!(heard(2, 3), [all - 2, all - 1, all], "two that were kept, and one that came");
+    let kept = KEPT_EVENTS as u64;
+    assert_eq!(heard(u32::MAX, kept), (all + 1 - kept..=all).collect::<Vec<_>>(), "no more than are kept");
+    let (code, printed, _) = reconfig(&["events", "--last", "3", "--count", "3"], &manager.path);
+    assert_eq!((code, printed.lines().count()), (0, 3), "{printed}");
 }
 
 /// `GET path` at a server: status line, headers and body.
@@ -519,7 +552,8 @@ fn fails((attribute, guid, left_out): (&str, u64, bool)) -> Degraded {
 #[test]
 fn the_page_is_read_only_and_for_this_machine_alone() {
     use std::io::{Read, Write};
-    let files = PageFiles { page: "<p>page</p>".into(), style: "p {}".into(), script: "'use strict';".into() };
+    let page = |parts: &PageParts| format!("<p>page</p>{}", parts.keys().copied().collect::<String>());
+    let files = PageFiles { page, style: "p {}".into(), script: "'use strict';".into() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let asked = |request: &'static str, parts: watch::Sender<PageParts>| {
         let files = files.clone();
@@ -553,7 +587,7 @@ fn the_page_is_read_only_and_for_this_machine_alone() {
     };
     let answer = |request| asked(request, watch::Sender::new(PageParts::new()));
     let page = answer("GET / HTTP/1.1\r\nHost: 127.0.0.1:9711");
-    assert!(page.starts_with("HTTP/1.1 200 OK") && page.ends_with("<p>page</p>"), "{page}");
+    assert!(page.starts_with("HTTP/1.1 200 OK") && page.ends_with("<p>page</p>one"), "{page}");
     assert!(page.contains("content-security-policy: default-src 'none'"), "{page}");
     for (request, status) in [
         ("GET / HTTP/1.1\r\nHost: fabric.example", "403"),

@@ -32,6 +32,23 @@ fn named<'a>(report: &'a Value, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("{name} is not among {:?}", losses(report).iter().map(|loss| &loss["dies"])))
 }
 
+/// A cable goes with the switch at its end: both together are no other loss than the switch.
+#[test]
+fn no_pair_is_of_a_switch_and_one_of_its_cables() {
+    let file = fixture("fat-tree-4-2");
+    let (_, report) = json(&["what-if", &file, "--pairs", "--worst", "0"]);
+    // 8 switches and 16 cables, each with two ends.
+    assert_eq!(losses(&report).len(), 24 * 23 / 2 - 16 * 2);
+    for loss in losses(&report) {
+        let dies = |rank: usize| loss["dies"][rank].as_str().expect("a name");
+        if let (Some(switch), Some(cable)) = (dies(0).strip_prefix("switch "), dies(1).strip_prefix("cable ")) {
+            assert!(!cable.split(" – ").any(|end| end.starts_with(&format!("{switch}["))), "{loss}");
+        }
+    }
+    let shown = reconfig(&["what-if", &file, "--pairs", "--worst", "0"]).stdout;
+    assert!(String::from_utf8_lossy(&shown).contains(": every two at once, 244 pairs\n"));
+}
+
 /// The page has every loss in the order of the table, and what JSON says of each.
 #[test]
 fn the_page_lists_every_loss() {

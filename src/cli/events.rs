@@ -11,12 +11,16 @@ use reconfig::frontend::control::ControlEvent;
 #[command(after_help = "\
 Examples:
   reconfig events
+  reconfig events --last 60
   reconfig events --json | jq --unbuffered 'select(.event == \"trap\")'
 
 Prints a line for each event until it is interrupted, the manager ends, or the output is closed.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,
+    /// First print the last N events before now, of the last 60 that the manager keeps.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    last: u32,
     /// Exit after this many events.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -25,7 +29,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
     let mut client = arguments.socket.connect()?;
     let (mut seen, mut failed) = (0, None);
-    let heard = client.listen(|event| match print(&event, common) {
+    let heard = client.listen(arguments.last, |event| match print(&event, common) {
         Ok(read) => {
             seen += 1;
             read && arguments.count.is_none_or(|count| seen < count)

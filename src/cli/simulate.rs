@@ -35,7 +35,7 @@ use reconfig::scenario::{
 use reconfig::sim::{Latch, SimConfig, SimError};
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 pub(super) use traffic::traffic;
 use traffic::{TrafficArguments, WORST};
@@ -101,8 +101,9 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["compare", "adversary"])]
     journal: Option<PathBuf>,
     /// Write CSV files to DIR: time series (series.csv, smps.csv, phases.csv), losses per host (hosts.csv), load of
-    /// each link between switches (links.csv), and LIDs that differ from the capture's (lids.csv).
-    #[arg(long, value_name = "DIR", conflicts_with = "compare")]
+    /// each link between switches (links.csv), and LIDs that differ from the capture's (lids.csv). With --compare,
+    /// each scheme has its own folder in DIR.
+    #[arg(long, value_name = "DIR")]
     csv: Option<PathBuf>,
     /// Write an HTML report of the run (with --compare, of all runs) to FILE: what changed, and what was lost when.
     #[arg(long, value_name = "FILE")]
@@ -255,16 +256,24 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
     arguments.journal.iter().try_for_each(|folder| check_folder("--journal", folder))?;
-    arguments.csv.iter().try_for_each(|folder| check_folder("--csv", folder))?;
+    arguments.csv_folders().iter().try_for_each(|folder| check_folder("--csv", folder))?;
     let fabrics = subnets.subnets().map(|(_, subnet)| &subnet.fabric);
     let page = arguments.report.as_deref().map(|file| Page::of(file, fabrics)).transpose()?;
     let mut batch = Batch::default();
     arguments.csv.iter().try_for_each(|folder| batch.folder(folder))?;
     let (scenario, routers) = arguments.scenario(subnets, &captured, common)?;
     if arguments.method.compare {
-        let (answer, reports) = compare(&routers, &scenario, screen)?;
+        let Compared { answer, reports, loads } =
+            compare(&routers, &scenario, arguments.traffic.sources.hot_links.into(), screen)?;
         page.iter()
             .try_for_each(|page| page.stage(report::simulation_page(&reports, None, &page.origin), &mut batch))?;
+        if let Some(folder) = &arguments.csv {
+            for (report, (choice, loads)) in reports.iter().zip(&loads) {
+                let own = folder.join(choice.name());
+                batch.folder(&own)?;
+                stage_csv(report, loads, &own, &mut batch)?;
+            }
+        }
         batch.finish()?;
         return Ok(answer);
     }
@@ -303,10 +312,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let runs = std::slice::from_ref(&report);
     let shown = |page: &Page<'_>| report::simulation_page(runs, auto.as_ref(), &page.origin);
     page.iter().try_for_each(|page| page.stage(shown(page), &mut batch))?;
-    if let Some(folder) = &arguments.csv {
-        let files = report::run_csv(&report, &loads).map_err(Failure::undone)?;
-        files.into_iter().try_for_each(|(name, text)| batch.stage_text(&folder.join(name), text))?;
-    }
+    arguments.csv.iter().try_for_each(|folder| stage_csv(&report, &loads, folder, &mut batch))?;
     kept.into_iter().try_for_each(|(file, text)| batch.stage_text(file, text))?;
     match &report.proof.whole {
         None => draw(arguments.dot.as_deref(), report.proof.evidence.as_ref(), &mut batch)?,
@@ -314,6 +320,16 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     batch.finish()?;
     Ok(report.is_yes().into())
+}
+
+fn stage_csv(
+    report: &SimulationReport,
+    loads: &Periods<LinkLoads>,
+    folder: &Path,
+    batch: &mut Batch,
+) -> Result<(), Failure> {
+    let files = report::run_csv(report, loads).map_err(Failure::undone)?;
+    files.into_iter().try_for_each(|(name, text)| batch.stage_text(&folder.join(name), text))
 }
 
 /// Says which ports have other LIDs; programs have that among the notes.
@@ -443,9 +459,21 @@ fn in_place_refused(routers: &Routers, scenario: &Scenario, report: &SimulationR
     judged.refusal().map(|refusal| format!("scheme {} was passed over: {refusal}", Scheme::InPlace))
 }
 
+/// What a comparison runs, the scheme that is chosen by itself first.
+fn compared() -> impl Iterator<Item = SchemeChoice> {
+    [SchemeChoice::Auto].into_iter().chain(Scheme::ALL.iter().copied().map(SchemeChoice::Only))
+}
+
+/// The runs of a comparison, and for each what was asked for and the loads of all links.
+struct Compared {
+    answer: Answer,
+    reports: Vec<SimulationReport>,
+    loads: Vec<(SchemeChoice, Periods<LinkLoads>)>,
+}
+
 /// Runs every scheme, first the one that is chosen by itself. The runs share nothing, so each has its own thread. The
 /// answer is that of the first; the table exists to show what the others cost.
-fn compare(routers: &Routers, scenario: &Scenario, screen: Screen) -> Result<(Answer, Vec<SimulationReport>), Failure> {
+fn compare(routers: &Routers, scenario: &Scenario, hot_links: usize, screen: Screen) -> Result<Compared, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(Failure::undone)?;
     let start = |choice: SchemeChoice| {
         let scenario = Scenario { scheme: choice.scheme(), auto: choice.is_auto(), ..scenario.clone() };
@@ -455,27 +483,29 @@ fn compare(routers: &Routers, scenario: &Scenario, screen: Screen) -> Result<(An
             simulate(&routers, &scenario, progress)
         })
     };
-    let schemes = Scheme::ALL.iter().copied().map(SchemeChoice::Only);
-    let runs: Vec<_> = [SchemeChoice::Auto].into_iter().chain(schemes).map(|choice| (choice, start(choice))).collect();
+    let runs: Vec<_> = compared().map(|choice| (choice, start(choice))).collect();
     let waiting = Waiting::at("running the change by each scheme");
-    let (reports, absent) = runtime.block_on(async {
-        let (mut reports, mut absent) = (Vec::with_capacity(runs.len()), Vec::new());
+    let (reports, loads, absent) = runtime.block_on(async {
+        let (mut reports, mut loads, mut absent) = (Vec::with_capacity(runs.len()), Vec::new(), Vec::new());
         for (scheme, run) in runs {
             match run.await.map_err(Failure::undone)? {
-                Ok(report) => reports.push(report),
+                Ok(mut report) => {
+                    loads.push((scheme, shown_loads(&mut report, hot_links)));
+                    reports.push(report);
+                }
                 // It is the answer; each of the others needs something that a subnet may lack.
                 Err(failure) if scheme == SchemeChoice::Auto => return Err(failure),
                 Err(failure) => absent.push(format!("{scheme}: not possible: {}", failure.text())),
             }
         }
-        Ok::<_, Failure>((reports, absent))
+        Ok::<_, Failure>((reports, loads, absent))
     })?;
     drop(waiting);
     absent.iter().for_each(|why| output::remark(why));
     let comparison =
         Comparison { schema: "reconfig.simulation-comparison/1", reports: &reports, not_possible: &absent };
     screen.show(&comparison, || report::comparison(&reports))?;
-    Ok((reports.first().is_some_and(SimulationReport::is_yes).into(), reports))
+    Ok(Compared { answer: reports.first().is_some_and(SimulationReport::is_yes).into(), reports, loads })
 }
 
 fn account(
@@ -522,6 +552,13 @@ impl Arguments {
         self.traffic.check()?;
         self.devices.check(self.devices())?;
         self.traffic.sources.check_compared(self.method.compare && !common.json)
+    }
+
+    /// The folder for CSV files, and those in it that schemes may have.
+    fn csv_folders(&self) -> Vec<PathBuf> {
+        let Some(folder) = &self.csv else { return Vec::new() };
+        let own = compared().filter(|_| self.method.compare).map(|choice| folder.join(choice.name()));
+        [folder.clone()].into_iter().chain(own).collect()
     }
 
     /// The scenario, and what routes in it.

@@ -12,7 +12,7 @@ use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Paragraph};
 use reconfig::frontend::control::{
-    ChangeStanding, ControlClient, ControlEvent, ControlOrder, EventKind, Reply, Status,
+    ChangeStanding, ControlClient, ControlEvent, ControlOrder, EventKind, KEPT_EVENTS, Reply, Status,
 };
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
             "standard output is no terminal: use `reconfig status` or `reconfig events`"
         )));
     }
-    let mut source = Source::open(&arguments.socket)?;
+    let mut source = Source::open(&arguments.socket, KEPT_EVENTS as u32)?;
     let mut seen = Watched::of(source.status()?);
     let mut terminal = ratatui::try_init().map_err(Failure::undone)?;
     let ended = follow(&mut terminal, &mut seen, source, &arguments.socket, Duration::from_millis(arguments.every));
@@ -61,12 +61,13 @@ struct Source {
 }
 
 impl Source {
-    fn open(socket: &Socket) -> Result<Source, Failure> {
+    /// `last` of the events before come first.
+    fn open(socket: &Socket, last: u32) -> Result<Source, Failure> {
         let client = socket.connect()?;
         let mut listener = socket.connect()?;
         let (heard, events) = channel();
         // It ends with the manager or with the process: it waits for the next event.
-        std::thread::spawn(move || listener.listen(|event| heard.send(event).is_ok()));
+        std::thread::spawn(move || listener.listen(last, |event| heard.send(event).is_ok()));
         Ok(Source { client, events })
     }
 
@@ -93,7 +94,8 @@ fn follow(
         let is_new = heard.iter().any(|event| matches!(event.what, EventKind::State { .. }));
         heard.into_iter().for_each(|event| seen.hear(event));
         if is_new || looked.elapsed() >= every {
-            source = source.or_else(|| Source::open(socket).ok());
+            // The same manager may have been silent for a while, and what it keeps be on the screen.
+            source = source.or_else(|| Source::open(socket, 0).ok());
             match source.as_mut().map(Source::status) {
                 Some(Ok(status)) => seen.sees(status),
                 _ => {
@@ -164,6 +166,8 @@ impl Watched {
             EventKind::State { state } => self.state = Some(state.clone()),
             EventKind::Begun { cause } => self.begun = Some(cause.clone()),
             EventKind::Change { .. } => (self.state, self.begun) = (None, None),
+            // What another master has ended, or this one leaves to it, is told by the status.
+            EventKind::Role { .. } | EventKind::SubnetUp { .. } => self.state = None,
             _ => {}
         }
         // A user who has scrolled back keeps the same view.
@@ -221,17 +225,12 @@ impl Watched {
         frame.render_widget(Paragraph::new(keys).dim(), foot);
     }
 
-    /// The events received; until there are any, the past events that the status reports.
+    /// The events received.
     fn events(&self) -> Vec<Line<'static>> {
-        if !self.events.is_empty() {
-            return self.events.iter().flat_map(lines).collect();
+        if self.events.is_empty() {
+            return vec![Line::from("nothing has happened since the manager began").dim()];
         }
-        let mut told = vec![Line::from("nothing has happened since this screen was opened").dim()];
-        if let Some(done) = &self.status.last_change {
-            told.push(Line::from("the change before:").dim());
-            told.extend(report::change_done(done).lines().map(|line| Line::from(line.to_string())));
-        }
-        told
+        self.events.iter().flat_map(lines).collect()
     }
 
     /// The verdict, the identity of the manager, and the states of the change.
@@ -493,6 +492,22 @@ mod tests {
         }
     }
 
+    /// Among the events before the screen was opened may be a change that another master brought to its end.
+    #[test]
+    fn a_state_of_an_earlier_term_does_not_stay() {
+        let later = [
+            EventKind::Role { role: "standby".to_string() },
+            EventKind::SubnetUp { fabric: Default::default(), arrival: "adopted".to_string(), why: None },
+        ];
+        for what in later {
+            let mut seen = Watched::of(serde_json::from_str(STATUS).unwrap());
+            seen.hear(ControlEvent::at(7_000_000_000, EventKind::State { state: "draining".to_string() }));
+            assert!(screen(&mut seen).contains(" CHANGING "));
+            seen.hear(ControlEvent::at(8_000_000_000, what));
+            assert!(screen(&mut seen).contains(" UP "), "the status tells of no change");
+        }
+    }
+
     #[test]
     fn a_manager_that_is_gone_is_waited_for() {
         let status: Status = serde_json::from_str(STATUS).unwrap();
@@ -520,7 +535,7 @@ mod tests {
             low.draw(|frame| seen.draw(frame)).unwrap();
             low.backend().buffer().content.iter().map(|cell| cell.symbol()).collect::<String>()
         };
-        assert!(show(&mut seen).contains("nothing has happened since this screen was opened"));
+        assert!(show(&mut seen).contains("nothing has happened since the manager began"));
         for number in 0..100 {
             seen.hear(ControlEvent::at(0, EventKind::Warning { text: format!("[{number}]") }));
         }

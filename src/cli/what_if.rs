@@ -14,10 +14,11 @@ use super::{Common, FabricReading};
 use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
 use reconfig::change::{self, AfterLoss, Captures, CapturesError, Departure, Loss, Pace, WhatIf};
-use reconfig::fabric::{Fabric, NodeRole, PortId};
+use reconfig::fabric::{Fabric, NodeId, NodeRole, PortId};
 use reconfig::plan::Scheme;
 use reconfig::scenario::{DeviceReport, FabricSize};
 use reconfig::subnet::DeviceProfile;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -55,7 +56,8 @@ cannot be proved, a file cannot be written, or it was interrupted.")]
 pub(super) struct Arguments {
     /// The fabric: a file in any form of docs/READING.md; `-` is standard input.
     fabric: PathBuf,
-    /// Lose every pair of switches and cables at once, instead of each alone.
+    /// Lose every pair of switches and cables at once, instead of each alone; a switch and one of its own cables are no
+    /// pair.
     #[arg(long)]
     pairs: bool,
     /// Lose every cable between switches, not just the busiest between each two.
@@ -164,7 +166,7 @@ impl Arguments {
         drop(proving);
         let fabric = whole.fabric();
         let elements = Elements::of(fabric, whole.cables(self.every_cable), self.host_cables);
-        let losses = if self.pairs { elements.by_two()? } else { elements.losses.clone() };
+        let losses = if self.pairs { elements.by_two(fabric)? } else { elements.losses.clone() };
         let (after, is_interrupted) = answered(&whole, &losses, self.worst.unwrap_or(losses.len()));
         let named = |(loss, (after, ns))| LossReport::of(fabric, names(fabric, loss), after, ns);
         let (lmc, renumbered) = (greatest_lmc(fabric), renumbered(captured, fabric));
@@ -257,9 +259,18 @@ impl Elements {
         Elements { host_cables: losses.len() - switches - between, losses, switches, cables: between }
     }
 
-    /// Every pair of elements.
-    fn by_two(&self) -> Result<Vec<Loss>, Failure> {
-        let (elements, pairs) = (self.losses.len(), self.losses.len() * self.losses.len().saturating_sub(1) / 2);
+    /// Every pair of elements, except a switch and a cable that ends at it: that is the loss of the switch alone.
+    fn by_two(&self, fabric: &Fabric) -> Result<Vec<Loss>, Failure> {
+        let ends =
+            |&port: &PortId| [Some(port), fabric.peer(port)].into_iter().flatten().map(|end| fabric.port(end).node);
+        let takes =
+            |first: &Loss, second: &Loss| second.links.iter().flat_map(ends).any(|node| first.nodes.contains(&node));
+        // Counted before they are made, since there may be too many.
+        let nodes: BTreeSet<NodeId> = self.losses.iter().flat_map(|loss| &loss.nodes).copied().collect();
+        let cables = self.losses.iter().flat_map(|loss| &loss.links);
+        let taken: usize = cables.map(|port| ends(port).collect::<BTreeSet<_>>().intersection(&nodes).count()).sum();
+        let elements = self.losses.len();
+        let pairs = elements * elements.saturating_sub(1) / 2 - taken;
         if pairs > MOST_PAIRS {
             let why = "each takes as long as a change does to be planned";
             return Err(Failure::input(anyhow!(
@@ -271,7 +282,7 @@ impl Elements {
                 nodes: [&first.nodes[..], &second.nodes].concat(),
                 links: [&first.links[..], &second.links].concat(),
             };
-            self.losses[at + 1..].iter().map(both).collect::<Vec<_>>()
+            self.losses[at + 1..].iter().filter(|second| !takes(first, second)).map(both).collect::<Vec<_>>()
         };
         Ok(self.losses.iter().enumerate().flat_map(with).collect())
     }

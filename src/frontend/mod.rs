@@ -16,8 +16,8 @@ pub mod web;
 
 use self::control::{
     Answers, ChangeDone, ChangeOutcome, ChangeStanding, ChannelStatus, ControlEvent, ControlOrder, ControlRequest,
-    EventKind, FabricStatus, Fault, LidStatus, MissingStatus, NamedNode, OwnPort, PolicyStatus, Reply, STATUS_SCHEMA,
-    SmpStatus, Status, SweepStatus,
+    EventFeed, EventKind, FabricStatus, Fault, LidStatus, MissingStatus, NamedNode, OwnPort, PolicyStatus, Reply,
+    STATUS_SCHEMA, SmpStatus, Status, SweepStatus,
 };
 use self::metrics::Metrics;
 use crate::change;
@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 
 /// Interval between two looks into the mailbox.
 const LOOK: Duration = Duration::from_millis(20);
@@ -101,7 +101,7 @@ pub struct Frontend {
     fixed: StaticStatus,
     began: Instant,
     requests: Option<mpsc::UnboundedReceiver<ControlRequest>>,
-    events: broadcast::Sender<ControlEvent>,
+    events: EventFeed,
     metrics: Option<Arc<Metrics>>,
     measured: Option<Instant>,
     shown: Option<Shown>,
@@ -184,7 +184,7 @@ impl Frontend {
             fixed,
             began: Instant::now(),
             requests: None,
-            events: broadcast::Sender::new(1),
+            events: EventFeed::default(),
             metrics: None,
             measured: None,
             shown: None,
@@ -198,11 +198,7 @@ impl Frontend {
     }
 
     /// Connects a control socket: answers its requests and sends events to its listeners.
-    pub fn serves(
-        &mut self,
-        requests: mpsc::UnboundedReceiver<ControlRequest>,
-        events: broadcast::Sender<ControlEvent>,
-    ) {
+    pub fn serves(&mut self, requests: mpsc::UnboundedReceiver<ControlRequest>, events: EventFeed) {
         (self.requests, self.events) = (Some(requests), events);
     }
 
@@ -280,8 +276,7 @@ impl Frontend {
         if let Some(shown) = &mut self.shown {
             shown.events.push(event.clone());
         }
-        // There may be no listener.
-        let _ = self.events.send(event);
+        self.events.send(event);
     }
 
     /// Shows the state, if it is time for that.
@@ -460,7 +455,7 @@ impl Frontend {
             ControlOrder::Abort => self.abort(),
             ControlOrder::Continue => self.go_on(),
             ControlOrder::LogLevel { filter } => self.log_by(&filter),
-            ControlOrder::Events => Reply::refused(Fault::Request, "the socket itself serves events"),
+            ControlOrder::Events { .. } => Reply::refused(Fault::Request, "the socket itself serves events"),
         };
         answers.finish(reply);
     }
@@ -676,7 +671,7 @@ mod tests {
     fn asked(frontend: &mut Frontend, order: ControlOrder) -> Option<Reply> {
         let (requests, receiver) = mpsc::unbounded_channel();
         let (answers, mut replies) = Answers::channel();
-        frontend.serves(receiver, broadcast::Sender::new(4));
+        frontend.serves(receiver, EventFeed::default());
         requests.send(ControlRequest { order, answers }).expect("the frontend has the other end");
         frontend.look(|_, _| {});
         let mut next = spawn(replies.recv());
@@ -711,7 +706,7 @@ mod tests {
         let (mut frontend, mailbox) = frontend();
         let (requests, receiver) = mpsc::unbounded_channel();
         let (answers, mut replies) = Answers::channel();
-        frontend.serves(receiver, broadcast::Sender::new(4));
+        frontend.serves(receiver, EventFeed::default());
         requests.send(ControlRequest { order: ControlOrder::Sweep, answers }).expect("the frontend has the other end");
         frontend.look(|_, _| {});
         let (order, asked) = mailbox.borrow_mut().next_order().expect("it is in the mailbox");

@@ -1,11 +1,11 @@
 //! A page about a running manager over HTTP, on loopback only: the page itself, and a stream of server-sent events that
 //! brings its parts up to date.
 //!
-//! The code that draws the parts puts them into a [`watch::Sender`]; this module sends each viewer those that have
-//! changed, and knows nothing of what they hold. A stream ends before its connection does, and a browser opens the next
-//! one by itself: so viewers are bounded like every client of the manager's HTTP. A request is answered only if it
-//! names a loopback address, since a page from elsewhere can have its own name resolve to this machine. Deliberately
-//! omitted: HTTPS, access control, any request that changes something.
+//! The code that draws the parts puts them into a [`watch::Sender`]; this module fills the page with them, sends each
+//! viewer those that have changed since, and knows nothing of what they hold. A stream ends before its connection does,
+//! and a browser opens the next one by itself: so viewers are bounded like every client of the manager's HTTP. A
+//! request is answered only if it names a loopback address, since a page from elsewhere can have its own name resolve
+//! to this machine. Deliberately omitted: HTTPS, access control, any request that changes something.
 
 use super::bounded::{BoundedListener, LONGEST};
 use axum::Router;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// The parts of a page as HTML, each by the ID of the element that it fills.
 pub type PageParts = BTreeMap<&'static str, Arc<str>>;
@@ -34,6 +34,9 @@ pub type PageParts = BTreeMap<&'static str, Arc<str>>;
 const STREAM: Duration = LONGEST.saturating_sub(Duration::from_secs(1));
 /// Milliseconds after which a browser opens the next stream.
 const RETRY_MS: u32 = 200;
+/// How long a page waits for its parts to be drawn, which the manager does every second; without them it is filled by
+/// the stream.
+const DRAWN: Duration = Duration::from_secs(3);
 /// Nothing from elsewhere, and no script or style but the page's own files.
 const CONTENT_POLICY: &str =
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:";
@@ -41,11 +44,12 @@ const CONTENT_POLICY: &str =
 /// The files of a page.
 #[derive(Clone, Debug)]
 pub struct PageFiles {
-    /// `/`: HTML, with an element for each part, which asks for `/style.css` and `/script.js`.
-    pub page: String,
+    /// `/`: HTML, with an element for each part that is filled with it if it is there, which asks for `/style.css` and
+    /// `/script.js`.
+    pub page: fn(&PageParts) -> String,
     /// `/style.css`.
     pub style: String,
-    /// `/script.js`: fills the parts from the stream `/events`.
+    /// `/script.js`: keeps the parts up to date from the stream `/events`.
     pub script: String,
 }
 
@@ -106,14 +110,14 @@ impl WebServer {
     pub async fn serve(self, files: PageFiles, parts: watch::Sender<PageParts>) -> io::Result<()> {
         let files = Arc::new(files);
         let answer = move |method: Method, uri: Uri, headers: HeaderMap| {
-            let answer = respond(&method, &uri, &headers, &files, &parts);
-            async move { answer }
+            let (files, parts) = (files.clone(), parts.clone());
+            async move { respond(&method, &uri, &headers, &files, &parts).await }
         };
         axum::serve(BoundedListener::new(self.listener), Router::new().fallback(answer)).await
     }
 }
 
-fn respond(
+async fn respond(
     method: &Method,
     uri: &Uri,
     headers: &HeaderMap,
@@ -128,7 +132,7 @@ fn respond(
     }
     let file = |kind, text: &str| (head(kind), text.to_string()).into_response();
     match uri.path() {
-        "/" => file("text/html; charset=utf-8", &files.page),
+        "/" => file("text/html; charset=utf-8", &(files.page)(&drawn(parts.subscribe()).await)),
         "/style.css" => file("text/css; charset=utf-8", &files.style),
         "/script.js" => file("text/javascript; charset=utf-8", &files.script),
         "/events" => (head("text/event-stream"), updates(parts.subscribe())).into_response(),
@@ -154,6 +158,14 @@ fn names_loopback(headers: &HeaderMap) -> bool {
         let host = named.host().trim_start_matches('[').trim_end_matches(']');
         host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     })
+}
+
+/// The parts as they are drawn next: what was drawn before somebody looked may be old.
+async fn drawn(mut parts: watch::Receiver<PageParts>) -> PageParts {
+    match timeout(DRAWN, parts.changed()).await {
+        Ok(Ok(())) => parts.borrow().clone(),
+        _ => PageParts::new(),
+    }
 }
 
 /// What has changed since the last look of one viewer, again and again; all of it at first. What was drawn before it

@@ -112,6 +112,24 @@ pub(super) fn ending(outcome: Ending) -> &'static str {
     }
 }
 
+/// How a run ended and what came of it, in a word or three: what a comparison and a page call it.
+pub(super) fn word(report: &SimulationReport) -> &'static str {
+    match (report.outcome, report.is_yes()) {
+        (Ending::Deadlocked, _) => "deadlocked",
+        (Ending::Aborted, _) => "aborted",
+        (Ending::NotReached, _) => "not reached",
+        (Ending::Completed, true) => "completed",
+        (Ending::Completed, false) if report.strands().is_some() => "cuts hosts off",
+        (Ending::Completed, false) if is_refused(report) => "not proved",
+        (Ending::Completed, false) => "completed with losses",
+    }
+}
+
+/// Whether nothing was lost, and only the proof says no.
+pub(super) fn is_refused(report: &SimulationReport) -> bool {
+    report.proof.refusal.is_some() && report.lost_in_all == 0 && !report.has_change()
+}
+
 /// What the change lost and what was lost in all, or what is stuck.
 pub(super) fn lost(outcome: Ending, packets: &PacketCounts) -> String {
     let stranded = match packets.stranded {

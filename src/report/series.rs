@@ -33,7 +33,7 @@ fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Result<Str
 }
 
 /// The columns of `series.csv`.
-pub(super) const SERIES: [&str; 14] = [
+pub(super) const SERIES: [&str; 15] = [
     "start_ns",
     "end_ns",
     "delivered_packets",
@@ -48,6 +48,7 @@ pub(super) const SERIES: [&str; 14] = [
     "under_way_a_packets",
     "under_way_b_packets",
     "pairs_out",
+    "pairs_not_seen_again",
 ];
 
 /// A row of `series.csv`; a latency of nothing is an empty field.
@@ -69,6 +70,7 @@ pub(super) fn bin(bin: &BinReport) -> Vec<String> {
         a.to_string(),
         b.to_string(),
         bin.pairs_out.to_string(),
+        bin.pairs_not_seen_again.to_string(),
     ]
 }
 

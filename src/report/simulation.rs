@@ -259,7 +259,12 @@ fn losses(text: &mut String, report: &SimulationReport, outage: &OutageReport) {
     let length = match (&outage.longest, outage.mean_ns) {
         (Some(longest), Some(mean_ns)) => {
             let (ns, mean) = (duration(longest.ns), duration(mean_ns));
-            format!("; longest {ns} ({} → {}), mean {mean}", longest.source, longest.destination)
+            // How long others were out is known only of those that are back.
+            let of = match outage.back {
+                back if back == pairs => String::new(),
+                back => format!("{} back: ", count(back as u64)),
+            };
+            format!("; {of}longest {ns} ({} → {}), mean {mean}", longest.source, longest.destination)
         }
         _ => String::new(),
     };

@@ -229,7 +229,10 @@ pub fn what_if(report: &WhatIfReport) -> String {
         0 => String::new(),
         cables => format!(", {} to end ports", counted(cables as u64, "cable")),
     };
-    let at_once = if report.at_once == 1 { "one at a time" } else { "every two at once" };
+    let at_once = match report.at_once {
+        1 => "one at a time".to_string(),
+        _ => format!("every two at once, {}", counted(report.losses.len() as u64, "pair")),
+    };
     let [switches, cables] =
         [(report.switches, "switch"), (report.cables, "cable")].map(|(n, name)| counted(n as u64, name));
     let which = if report.every_cable { "" } else { " (of parallel ones the busiest)" };

@@ -40,6 +40,12 @@ pub fn two_digits(load: f64) -> f64 {
     (load * scale).floor() / scale
 }
 
+/// The same for a length of time, rounded up.
+pub fn two_digits_up(time: f64) -> f64 {
+    let scale = 10f64.powi(1 - time.log10().floor() as i32);
+    (time * scale).ceil() / scale
+}
+
 /// What to expect of a change by `scheme`.
 pub fn outlook(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> RunOutlook {
     let demand = demand(setup);
@@ -70,6 +76,12 @@ fn packets_per_ns(setup: &SubnetSetup) -> f64 {
         port.width.data_rate_kbps(port.speed) as f64 / 1e6
     };
     senders(setup).map(rate).sum::<f64>() / setup.config.mean_packet_bytes()
+}
+
+/// How long it takes on average from one packet of an ordered pair of end ports to its next, under uniform traffic.
+pub fn pair_sends_every_ns(setup: &SubnetSetup, load: f64) -> f64 {
+    let ends = senders(setup).count() as f64;
+    ends * (ends - 1.0) / (packets_per_ns(setup) * load)
 }
 
 /// The scheme that takes longest of those that can run: the Double Scheme needs two LIDs at every end port.

@@ -1,11 +1,12 @@
 //! Outages of pairs of end ports in numbers (docs/SIMULATOR.md, *Outages*).
 
+use super::estimate;
 use super::measures::{AFTER, present};
 use super::setup::Setup;
 use super::subnet_setup::SubnetSetup;
 use crate::fabric::{Fabric, NodeRole, PortId};
 use crate::routing::Connectivity;
-use crate::sim::{OutageEnd, PairOutage, Sim};
+use crate::sim::{OutageEnd, PairOutage, Sim, Traffic};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -112,6 +113,42 @@ pub(super) fn outages(setup: &Setup<'_>, sim: &Sim, made: bool) -> OutageReport 
         not_seen_again: count(|end| matches!(end, OutageEnd::NotSeenAgain)),
         cut_off: setup.each.iter().map(|own| apart(own, present(own, setup.scenario.departure, made, AFTER))).sum(),
     }
+}
+
+/// Mean gaps between two packets of a pair in which 19 of 20 pairs send: e^-3 is a twentieth.
+const GAPS: f64 = 3.0;
+/// The longest `--after` that the command takes, in microseconds.
+const LONGEST_AFTER_US: f64 = 1e7;
+
+/// Says that most pairs sent nothing more, so that the figures of outages are those of few, and what would show more.
+pub(super) fn seldom_seen(setup: &Setup<'_>, sim: &Sim, outage: &OutageReport) -> Option<String> {
+    let OutageReport { pairs, back, not_seen_again, .. } = *outage;
+    // Who waits in a circle waits however long the run.
+    let ended = sim.periods().len() > AFTER + 1 && sim.deadlock().is_none();
+    (ended && back < not_seen_again).then(|| {
+        format!(
+            "{back} of {pairs} pairs of end ports are seen to be back, and longest and mean outage are of these alone: \
+             {not_seen_again} sent nothing more before the run ended; {}",
+            more_seen(setup, sim)
+        )
+    })
+}
+
+/// What would show most pairs again.
+fn more_seen(setup: &Setup<'_>, sim: &Sim) -> String {
+    let (sent, option) = (&setup.scenario.sim, "a longer --after, or a higher --load, shows more".to_string());
+    let ([own], Traffic::Uniform, 1, []) =
+        (&setup.each[..], &sent.traffic, sent.message_packets, &sent.message_mix[..])
+    else {
+        return option;
+    };
+    let every_us = estimate::pair_sends_every_ns(own, sim.load()) / 1e3;
+    let after_us = estimate::two_digits_up(GAPS * every_us).ceil();
+    // A source that waits for room sends more seldom than its load says.
+    if !(setup.scenario.after_ns as f64 / 1e3..=LONGEST_AFTER_US).contains(&after_us) {
+        return option;
+    }
+    format!("at this load a pair sends every {:.2} ms on average, so --after {after_us} shows 19 of 20", every_us / 1e3)
 }
 
 /// Ordered pairs of hosts of a subnet that links join before, but not `after`, though neither leaves.

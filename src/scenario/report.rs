@@ -8,7 +8,7 @@ use super::foresight::{foresight, named};
 use super::later::EventReport;
 use super::map::map;
 use super::measures::{AFTER, BEFORE, DURING, latency, link_loads, loads_between, present, throughput};
-use super::outages::{hosts, outages};
+use super::outages::{OutageReport, hosts, outages, seldom_seen};
 use super::outcome::{
     BetweenSettings, ConnectionReport, DeviceReport, DisorderCause, Ending, FabricSize, Foresight, LinkLoads,
     OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort, SCHEMA, Settings, SimulationReport, SmpReport,
@@ -113,7 +113,7 @@ impl Ran<'_> {
     }
 
     /// What is to be said beside the figures.
-    fn notes(&self, plans: &[&Vetted], renumbering: Option<String>) -> Vec<String> {
+    fn notes(&self, plans: &[&Vetted], renumbering: Option<String>, outage: Option<&OutageReport>) -> Vec<String> {
         let Ran { setup, sim, changes, .. } = self;
         distinct(
             drafts(plans)
@@ -125,7 +125,8 @@ impl Ran<'_> {
                 .chain(renumbering)
                 .chain(lowered(setup, sim))
                 .chain(saturated(setup, sim))
-                .chain(cut_trace(sim)),
+                .chain(cut_trace(sim))
+                .chain(outage.and_then(|outage| seldom_seen(setup, sim, outage))),
         )
     }
 }
@@ -147,6 +148,7 @@ pub(super) fn report_on(ran: &Ran<'_>) -> SimulationReport {
     let (deadlocks_broken, lifetime_discards) = sim.limits_at_work();
     let scheme = plans.first().map_or(scenario.scheme, |plan| plan.plan().scheme());
     let (event, renumbering) = (event(setup), describe_moved(&first.whole, &moved));
+    let outage = (!reports.is_empty()).then(|| outages(setup, sim, made));
     SimulationReport {
         schema: SCHEMA,
         outcome,
@@ -170,7 +172,6 @@ pub(super) fn report_on(ran: &Ran<'_>) -> SimulationReport {
         connections: sim.connections().iter().map(|own| connection(setup, own)).collect(),
         hosts_that_move: plans.iter().map(|plan| plan.plan().hosts_that_move()).sum(),
         lost_in_all: sim.packets().lost(),
-        outage: (!reports.is_empty()).then(|| outages(setup, sim, made)),
         misdelivered: sim.misdelivered(),
         relay_discards: sim.relay_discards().into_iter().map(|(why, count)| (why.name(), count)).collect(),
         packet_hops: sim.packet_hops(),
@@ -195,7 +196,8 @@ pub(super) fn report_on(ran: &Ran<'_>) -> SimulationReport {
         adversary: None,
         proof: run_proof(&plans, &reports, whole.as_ref()),
         assumptions: distinct(drafts(&plans).flat_map(|draft| &draft.assumptions).map(|held| held.name().to_string())),
-        notes: ran.notes(&plans, renumbering.clone()),
+        notes: ran.notes(&plans, renumbering.clone(), outage.as_ref()),
+        outage,
         series: series(sim),
         hosts: hosts(setup, sim),
         renumbering,

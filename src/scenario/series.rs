@@ -58,6 +58,9 @@ pub struct BinReport {
     pub under_way: [u64; 2],
     /// Pairs of end ports that were out at some moment of the bin, without those that are cut off for good.
     pub pairs_out: u64,
+    /// Pairs that lost their last packets before the bin and sent nothing more in the whole run, so that nothing shows
+    /// whether they have a way again; none of them is in `pairs_out`.
+    pub pairs_not_seen_again: u64,
     /// SMPs that managers sent, by `Method(Attribute)`; general management packets as `Performance`.
     pub smps: BTreeMap<String, u64>,
 }
@@ -109,30 +112,33 @@ fn report(start_ns: u64, bin: &Bin) -> BinReport {
         stranded: bin.stranded,
         under_way: bin.under_way,
         pairs_out: 0,
+        pairs_not_seen_again: 0,
         smps: bin.smps.iter().map(|(key, &count)| (smp_name(*key), count)).chain(performance).collect(),
     }
 }
 
 /// Counts each pair in every bin in which it was out. A pair that has sent since, and is not back, is out to the end.
-/// Of one that sent nothing more nothing is known beyond what it lost.
+/// One that sent nothing more is out as long as it lost packets, and then counts as not seen again: that nothing of it
+/// is lost any more does not mean that it has a way.
 fn count_pairs(bins: &mut [BinReport], bin_ns: u64, pairs: &[PairOutage]) {
-    // By bin: how many more pairs are out in it than in the one before.
-    let mut steps = vec![0i64; bins.len() + 1];
+    // By bin: how many more pairs are out in it than in the one before, and how many more are not seen again.
+    let mut steps = vec![[0i64; 2]; bins.len() + 1];
     let bin_of = |at_ns: u64| ((at_ns / bin_ns) as usize).min(bins.len().saturating_sub(1));
     for pair in pairs {
-        let last = match pair.end {
-            OutageEnd::Back { at_ns } => bin_of(at_ns),
-            OutageEnd::Out => bins.len().saturating_sub(1),
-            OutageEnd::NotSeenAgain => bin_of(pair.last_sent_ns.max(pair.since_ns)),
+        let (last, is_seen) = match pair.end {
+            OutageEnd::Back { at_ns } => (bin_of(at_ns), true),
+            OutageEnd::Out => (bins.len().saturating_sub(1), true),
+            OutageEnd::NotSeenAgain => (bin_of(pair.last_sent_ns.max(pair.since_ns)), false),
             OutageEnd::CutOff => continue,
         };
-        steps[bin_of(pair.since_ns)] += 1;
-        steps[last + 1] -= 1;
+        steps[bin_of(pair.since_ns)][0] += 1;
+        steps[last + 1][0] -= 1;
+        steps[last + 1][1] += i64::from(!is_seen);
     }
-    let mut out = 0;
+    let (mut out, mut not_seen) = (0, 0);
     for (bin, step) in bins.iter_mut().zip(steps) {
-        out += step;
-        bin.pairs_out = out.unsigned_abs();
+        (out, not_seen) = (out + step[0], not_seen + step[1]);
+        (bin.pairs_out, bin.pairs_not_seen_again) = (out.unsigned_abs(), not_seen.unsigned_abs());
     }
 }
 
@@ -161,5 +167,7 @@ mod tests {
         let mut bins = vec![BinReport::default(); 5];
         count_pairs(&mut bins, 10, &pairs);
         assert_eq!(bins.iter().map(|bin| bin.pairs_out).collect::<Vec<_>>(), [0, 1, 3, 1, 1]);
+        let not_seen: Vec<u64> = bins.iter().map(|bin| bin.pairs_not_seen_again).collect();
+        assert_eq!(not_seen, [0, 0, 0, 1, 1], "nobody saw it come back");
     }
 }

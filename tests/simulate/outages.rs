@@ -38,6 +38,30 @@ fn the_double_scheme_reconnects_later_than_a_rewrite_in_place() {
     assert!(outage(&double).mean_ns > outage(&in_place).mean_ns && double.lost_in_all > in_place.lost_in_all);
 }
 
+/// The mean of a few says nothing of the others: it says of whom it is, and what would show more of them.
+#[test]
+fn figures_of_few_pairs_say_so_and_what_would_show_more() {
+    let asked = |after: &str| {
+        let settings = ["--remove-root", "--load", "0.0002", "--after", after, "--json", FABRIC];
+        let output = simulate(&settings);
+        serde_json::from_slice::<Value>(&output.stdout).expect("an object")
+    };
+    let note = |report: &Value| {
+        let notes = report["notes"].as_array().expect("notes").iter().filter_map(Value::as_str);
+        notes.map(str::to_string).find(|note| note.contains("are seen to be back"))
+    };
+    let seldom = asked("100");
+    let told = note(&seldom).expect("most pairs send nothing more");
+    let (back, all) = (&seldom["outage"]["back"], &seldom["outage"]["pairs"]);
+    assert!(told.starts_with(&format!("{back} of {all} pairs of end ports are seen to be back, ")), "{told}");
+    let after = told.split("--after ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a number");
+    let longer = asked(after);
+    let of = |name: &str| longer["outage"][name].as_u64().expect("a number");
+    assert!(note(&longer).is_none() && of("back") * 10 > of("pairs") * 8, "{}", longer["outage"]);
+    let (_, shown) = screen(&["--remove-root", "--load", "0.0002", "--after", "100", FABRIC]);
+    assert!(shown.contains(&format!(" lost packets; {back} back: longest ")), "{shown}");
+}
+
 #[test]
 fn nobody_is_out_where_nothing_is_lost() {
     let scenario = Scenario { departure: Departure::Planned, ..small(bundled("fat-tree-4-2")) };
@@ -121,8 +145,9 @@ fn a_comparison_shows_what_was_lost_in_all_and_for_how_long() {
     for row in [
         "lost in all",
         "pairs that lost packets",
-        "outage longest",
-        "outage mean",
+        "pairs back",
+        "outage longest, of these",
+        "outage mean, of these",
         "pairs still out",
         "pairs that sent no more",
     ] {
@@ -131,6 +156,39 @@ fn a_comparison_shows_what_was_lost_in_all_and_for_how_long() {
         assert!(values >= 4, "{row}: one for each scheme\n{shown}");
     }
 }
+
+/// A circle that closes soon leaves few packets to measure: what they show is not to pass for the best.
+#[test]
+fn a_run_that_deadlocks_is_best_in_nothing_and_losses_are_named() {
+    let fabric = format!("{BUNDLED_FILES}/fat-tree-three-level.ibnetdiscover");
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("page.html");
+    let (_, shown) =
+        screen(&["--remove-root", "--compare", "--report", page.to_str().expect("a name in UTF-8"), &fabric]);
+    let row = |name: &str| -> Vec<&str> {
+        let cells = shown.lines().find_map(|line| line.trim_start().strip_prefix(name));
+        let cells = cells.unwrap_or_else(|| panic!("no row `{name}`:\n{shown}")).split("  ");
+        cells.map(str::trim).filter(|cell| !cell.is_empty()).collect()
+    };
+    let outcomes = row("outcome");
+    let [of_static, of_in_place] = [outcomes[outcomes.len() - 2], outcomes[outcomes.len() - 1]];
+    assert_eq!((of_static, of_in_place), ("completed with losses", "deadlocked"), "{shown}");
+    let text = std::fs::read_to_string(&page).expect("the page was written");
+    let (_, table) = text.split_once("Schemes side by side</h2>").expect("a table");
+    let table = table.split("</table>").next().expect("its end");
+    let listed: Vec<&str> = ["outcome"].into_iter().chain(MEASURED_DURING).collect();
+    for name in listed {
+        let cells = row(name);
+        assert_eq!(cells.last(), Some(if name == "outcome" { &"deadlocked" } else { &"–" }), "{name}\n{shown}");
+        let (_, on_page) = table.split_once(&format!("<th scope=\"row\">{name}</th>")).expect("a row");
+        let on_page = on_page.split("</tr>").next().expect("its end").split("</td>");
+        let on_page = on_page.filter_map(|cell| Some(cell.split_once('>')?.1));
+        assert_eq!(on_page.collect::<Vec<_>>(), cells, "{name}: screen and page say the same");
+    }
+}
+
+const MEASURED_DURING: [&str; 5] =
+    ["change took", "longest gap in delivery", "latency p50 during", "latency p99 during", "latency max during"];
 
 /// The folder of bundled captures.
 const BUNDLED_FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies");

@@ -73,6 +73,23 @@ fn pairs_are_out_from_the_loss_until_the_change_reconnects_them() {
     assert_eq!(report.series.bins.last().map(|bin| bin.pairs_out), Some(0));
 }
 
+/// A pair that sends nothing more after its loss has not come back, whatever the picture: it is drawn to the end.
+#[test]
+fn pairs_that_are_not_seen_again_count_to_the_end() {
+    let report = run(&Scenario { load: Some(0.0002), ..small(bundled("fat-tree-4-2")) });
+    let outage = report.outage.as_ref().expect("something changes");
+    let last = report.series.bins.last().expect("a run has bins");
+    assert!(outage.not_seen_again > 0, "{outage:?}");
+    assert_eq!(last.pairs_not_seen_again, outage.not_seen_again as u64);
+    assert_eq!(last.pairs_out, outage.still_out as u64);
+    // Nobody can be back before the first write.
+    let writes = |bin: &BinReport| bin.smps.keys().any(|name| name.starts_with("Set("));
+    let during_ns = report.series.marks.during_ns.expect("something changes");
+    let waiting = report.series.bins.iter().skip_while(|bin| bin.end_ns <= during_ns).take_while(|bin| !writes(bin));
+    let out: Vec<u64> = waiting.map(|bin| bin.pairs_out + bin.pairs_not_seen_again).collect();
+    assert!(out.len() > 1 && out.is_sorted(), "{out:?}");
+}
+
 /// By column: the sum of its numbers.
 fn sums(file: &Path) -> BTreeMap<String, u64> {
     let mut table = csv::Reader::from_path(file).expect("a table");
@@ -106,6 +123,25 @@ fn the_files_say_what_the_json_says() {
     let links = std::fs::read_to_string(folder.join("links.csv")).expect("written");
     assert_eq!(links.lines().filter(|line| line.starts_with("before,")).count(), 32);
     assert!(json.get("links").is_none_or(Value::is_null), "shown on request only");
+}
+
+#[test]
+fn a_comparison_has_a_folder_for_each_scheme() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("runs");
+    let name = folder.to_str().expect("a name in UTF-8");
+    let output = simulate(&[&["--remove-root", "--compare", "--json", "--csv", name, FABRIC], &QUICK[..]].concat());
+    let json: Value = serde_json::from_slice(&output.stdout).expect("an object");
+    let runs = json["reports"].as_array().expect("a run for each scheme");
+    assert_eq!(std::fs::read_dir(&folder).expect("the folder").count(), runs.len());
+    for run in runs {
+        let scheme = if run["auto"] == true { "auto" } else { run["scheme"].as_str().expect("a name") };
+        let own = folder.join(scheme);
+        assert_eq!(run["packets"]["delivered"], sums(&own.join("series.csv"))["delivered_packets"], "{scheme}");
+        let links = std::fs::read_to_string(own.join("links.csv")).expect("written");
+        assert_eq!(links.lines().filter(|line| line.starts_with("before,")).count(), 32, "{scheme}");
+        assert!(run.get("links").is_none_or(Value::is_null), "{scheme}: shown on request only");
+    }
 }
 
 #[test]

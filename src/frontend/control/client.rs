@@ -109,13 +109,13 @@ impl ControlClient {
         }
     }
 
-    /// Listens to events until `on_event` returns false or the manager ends. Only the first answer, that it is heard,
-    /// is waited for no longer than [`ControlClient::wait_for`] says.
+    /// Listens to events, the `last` before it first, until `on_event` returns false or the manager ends. Only the
+    /// first answer, that it is heard, is waited for no longer than [`ControlClient::wait_for`] says.
     ///
     /// # Errors
     /// As for [`ControlClient::ask`].
-    pub fn listen(&mut self, mut on_event: impl FnMut(ControlEvent) -> bool) -> Result<(), ClientError> {
-        self.give(&ControlOrder::Events)?;
+    pub fn listen(&mut self, last: u32, mut on_event: impl FnMut(ControlEvent) -> bool) -> Result<(), ClientError> {
+        self.give(&ControlOrder::Events { last })?;
         let mut reply = self.next()?;
         self.wait_for(None)?;
         while let Some(heard) = reply {

@@ -24,6 +24,9 @@ pub const EVENT_SCHEMA: &str = "reconfig.event/1";
 /// The schema of [`ChangeDone`].
 pub const CHANGE_SCHEMA: &str = "reconfig.change/1";
 
+/// The latest events that a manager keeps, for who begins to listen later.
+pub const KEPT_EVENTS: usize = 60;
+
 /// An order to a running manager.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
@@ -31,7 +34,11 @@ pub enum ControlOrder {
     /// Report the state. Answered by [`Reply::Status`].
     Status,
     /// Report every event from now on, until the connection ends.
-    Events,
+    Events {
+        /// Report this many of the latest events first, or as many of them as are kept ([`KEPT_EVENTS`]).
+        #[serde(default, skip_serializing_if = "is_zero")]
+        last: u32,
+    },
     /// Change the routing. Answered by events on the way, then by [`Reply::Changed`].
     Change(ChangeOrder),
     /// Use an element again that a planned removal set aside. Answered like a change.
@@ -51,6 +58,10 @@ pub enum ControlOrder {
         /// The filter.
         filter: String,
     },
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A change that a client requests.
@@ -796,7 +807,8 @@ mod tests {
         let link = SubnetElement::Link("leaf-1:3".to_string());
         let orders = [
             ControlOrder::Status,
-            ControlOrder::Events,
+            ControlOrder::Events { last: 0 },
+            ControlOrder::Events { last: 7 },
             ControlOrder::Change(ChangeOrder {
                 remove: link.clone(),
                 planned: true,

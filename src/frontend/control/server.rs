@@ -1,11 +1,13 @@
 //! The manager's side of the control socket.
 
-use super::message::{ControlEvent, ControlOrder, EventKind, Fault, Reply};
+use super::message::{ControlEvent, ControlOrder, EventKind, Fault, KEPT_EVENTS, Reply};
 use crate::shares::{Admitted, ConnectionShares};
+use std::collections::VecDeque;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -94,13 +96,57 @@ impl Drop for Answers {
     }
 }
 
+/// Events for all who listen, and the latest of them for those who begin to listen later.
+#[derive(Clone, Debug)]
+pub struct EventFeed {
+    listeners: broadcast::Sender<ControlEvent>,
+    /// The oldest first. Whoever sends or begins to listen holds the lock meanwhile, so that a new listener gets every
+    /// event once.
+    kept: Arc<Mutex<VecDeque<ControlEvent>>>,
+}
+
+impl Default for EventFeed {
+    fn default() -> EventFeed {
+        EventFeed { listeners: broadcast::Sender::new(BACKLOG), kept: Arc::default() }
+    }
+}
+
+impl EventFeed {
+    /// Sends an event to all who listen; there may be nobody.
+    pub fn send(&self, event: ControlEvent) {
+        let mut kept = self.kept();
+        if kept.len() == KEPT_EVENTS {
+            kept.pop_front();
+        }
+        kept.push_back(event.clone());
+        let _ = self.listeners.send(event);
+    }
+
+    /// How many listen.
+    pub fn listeners(&self) -> usize {
+        self.listeners.receiver_count()
+    }
+
+    /// Begins to listen: the latest events so far, at most so many, the oldest first, and all that follow.
+    fn listen(&self, last: usize) -> (Vec<ControlEvent>, broadcast::Receiver<ControlEvent>) {
+        let kept = self.kept();
+        let before = kept.iter().skip(kept.len().saturating_sub(last)).cloned().collect();
+        (before, self.listeners.subscribe())
+    }
+
+    /// Events are whole whoever panicked.
+    fn kept(&self) -> MutexGuard<'_, VecDeque<ControlEvent>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The bound socket; dropping it removes the file.
 #[derive(Debug)]
 pub struct Control {
     listener: UnixListener,
     path: PathBuf,
     requests: mpsc::UnboundedSender<ControlRequest>,
-    events: broadcast::Sender<ControlEvent>,
+    events: EventFeed,
     /// Locked for as long as the socket is ours; the kernel releases the lock however the process ends.
     _lock: File,
 }
@@ -121,18 +167,13 @@ impl Control {
             .map_err(failed("restricting its permissions"))?;
         std::fs::rename(&fresh, path).map_err(failed("renaming it into place"))?;
         let (requests, receiver) = mpsc::unbounded_channel();
-        let control = Control {
-            listener,
-            path: path.to_path_buf(),
-            requests,
-            events: broadcast::Sender::new(BACKLOG),
-            _lock: lock,
-        };
+        let control =
+            Control { listener, path: path.to_path_buf(), requests, events: EventFeed::default(), _lock: lock };
         Ok((control, receiver))
     }
 
-    /// Where to send events; listeners get those sent while they listen.
-    pub fn events(&self) -> broadcast::Sender<ControlEvent> {
+    /// Where to send events.
+    pub fn events(&self) -> EventFeed {
         self.events.clone()
     }
 
@@ -202,7 +243,7 @@ fn process(stream: &UnixStream) -> i32 {
 
 struct Connection {
     requests: mpsc::UnboundedSender<ControlRequest>,
-    events: broadcast::Sender<ControlEvent>,
+    events: EventFeed,
     _room: Admitted<i32>,
 }
 
@@ -239,7 +280,7 @@ impl Connection {
                 continue;
             }
             match serde_json::from_slice(&line) {
-                Ok(ControlOrder::Events) => return self.send_events(reader, writer).await,
+                Ok(ControlOrder::Events { last }) => return self.send_events(last as usize, reader, writer).await,
                 Ok(order) => self.pass_on(order, writer).await?,
                 Err(error) => {
                     let reason = format!("not an order: {error}; expected one such as {{\"request\":\"status\"}}");
@@ -260,10 +301,18 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends events until the listener hangs up or the manager ends.
-    async fn send_events(&self, reader: &mut BufReader<OwnedReadHalf>, writer: &mut OwnedWriteHalf) -> io::Result<()> {
-        let mut events = self.events.subscribe();
+    /// Sends the latest events, then those to come until the listener hangs up or the manager ends.
+    async fn send_events(
+        &self,
+        last: usize,
+        reader: &mut BufReader<OwnedReadHalf>,
+        writer: &mut OwnedWriteHalf,
+    ) -> io::Result<()> {
+        let (before, mut events) = self.events.listen(last);
         say(writer, &Reply::Done { text: "listening".to_string() }).await?;
+        for event in before {
+            say(writer, &Reply::Event(event)).await?;
+        }
         let mut ignored = [0; 64];
         loop {
             let event = tokio::select! {

@@ -250,7 +250,24 @@ impl Drawing {
             0 | 1 if switches > 2 && !folds_switches => drawing.in_a_ring(),
             _ => drawing.in_rows(top),
         }
+        drawing.label();
         drawing
+    }
+
+    /// Takes from the names of a level what all of them share, where one has no room: their ends alone would read the
+    /// same at every switch of a make.
+    fn label(&mut self) {
+        let mut levels: BTreeMap<usize, Vec<&mut Shape>> = BTreeMap::new();
+        for shape in self.shapes.iter_mut().filter(|shape| !shape.is_host && shape.folded == 0) {
+            levels.entry(shape.level).or_default().push(shape);
+        }
+        for mut level in levels.into_values() {
+            let names: Vec<&str> = level.iter().map(|shape| shape.label.as_str()).collect();
+            // The longest name has the widest box.
+            let room = level.iter().map(|shape| shape.letters()).max().unwrap_or_default();
+            let own: Vec<String> = apart(&names, room).into_iter().map(str::to_string).collect();
+            level.iter_mut().zip(own).for_each(|(shape, own)| shape.label = own);
+        }
     }
 
     /// Makes the shapes. Returns the shape of each node; none for hosts that are folded into a number, and what has
@@ -327,7 +344,8 @@ impl Drawing {
             for (rank, shape) in row.into_iter().enumerate() {
                 let own = &mut self.shapes[shape];
                 own.x = width * (rank as f64 + 0.5);
-                own.width = own.width.min(0.88 * width);
+                // As wide as its name, where the row has room.
+                own.width = own.width.max(LETTER * own.label.chars().count() as f64 + 8.0).min(0.88 * width);
                 own.y = 34.0 + 92.0 * (if has_hosts { top - level } else { top.saturating_sub(level) }) as f64;
             }
         }
@@ -426,8 +444,9 @@ impl Shape {
             };
         }
         let height = if self.folded > 0 { FOLDED.1 } else { SWITCH.1 };
-        // A letter takes some seven pixels; a name of fewer than four letters tells nothing.
-        let letters = ((self.width - 6.0) / 6.6).max(0.0) as usize;
+        // The end of a name tells nothing in fewer than four letters.
+        let letters = self.letters();
+        let has_room = letters >= 4 || self.label.chars().count() <= letters;
         let [left, top] = [self.x - self.width / 2.0, self.y - height / 2.0].map(px);
         html! {
             rect class=(class) x=(left) y=(top) width=(px(self.width)) height=(px(height)) rx="5" {
@@ -440,7 +459,7 @@ impl Shape {
                     @if self.folded > 0 { " " (self.stages[Stage::Written as usize]) " of " (self.stages.iter().sum::<usize>()) }
                 }
             }
-            @if letters >= 4 {
+            @if has_room {
                 text class={ "name " (class) } x=(px(self.x)) y=(px(self.y + 4.0)) { (short(&self.label, letters)) }
             }
             @if self.fate == Fate::SetAside {
@@ -454,6 +473,11 @@ impl Shape {
         }
     }
 
+    /// How many letters it has room for.
+    fn letters(&self) -> usize {
+        ((self.width - 6.0) / LETTER).max(0.0) as usize
+    }
+
     /// What tells it apart without colour.
     fn cross(&self, r: f64) -> Markup {
         let [left, right, top, bottom] = [self.x - r, self.x + r, self.y - r, self.y + r].map(px);
@@ -463,14 +487,85 @@ impl Shape {
 
 /// Width and height of a switch, and of a box of several.
 const SWITCH: (f64, f64) = (72.0, 26.0);
+/// How wide a letter of a name is, on average.
+const LETTER: f64 = 6.6;
 const FOLDED: (f64, f64) = (150.0, 34.0);
 
-/// A name that fits: its end, which tells names of one kind apart.
+/// What parts the words of a name.
+const BETWEEN_WORDS: [char; 6] = ['/', '-', '_', ':', ';', ' '];
+
+/// Names without the words that all of them share, where one of them has no room: first without those at their ends,
+/// then without as many of those at their beginnings, which say more, as it takes.
+fn apart<'a>(names: &[&'a str], room: usize) -> Vec<&'a str> {
+    let mut own = names.to_vec();
+    let is_cut = |own: &[&str]| own.len() > 1 && own.iter().any(|name| name.chars().count() > room);
+    let tails =
+        names.first().into_iter().flat_map(|first| first.match_indices(BETWEEN_WORDS).map(|(at, _)| &first[at..]));
+    let is_shared = |tail: &&str| names.iter().all(|name| name.len() > tail.len() && name.ends_with(*tail));
+    if let Some(tail) = tails.into_iter().find(is_shared).filter(|_| is_cut(names)) {
+        own.iter_mut().for_each(|name| *name = &name[..name.len() - tail.len()]);
+    }
+    while is_cut(&own) {
+        let Some(end) = own[0].find(BETWEEN_WORDS).map(|at| at + 1) else { break };
+        let head = &own[0][..end];
+        if !own.iter().all(|name| name.len() > end && name.starts_with(head)) {
+            break;
+        }
+        own.iter_mut().for_each(|name| *name = &name[end..]);
+    }
+    own
+}
+
+/// A name that fits: its end, which tells names of one kind apart, from the beginning of a word where that is not much
+/// shorter.
 pub(super) fn short(name: &str, most: usize) -> String {
     let length = name.chars().count();
     if length <= most {
-        name.to_string()
-    } else {
-        format!("…{}", name.chars().skip(length + 1 - most).collect::<String>())
+        return name.to_string();
+    }
+    let cut = name.char_indices().nth(length + 1 - most).map_or(name.len(), |(at, _)| at);
+    let is_whole = name[..cut].ends_with(BETWEEN_WORDS);
+    let whole = name[cut..].split_once(BETWEEN_WORDS).map(|(_, words)| words).filter(|_| !is_whole);
+    let words = whole.filter(|words| 2 * words.chars().count() >= most);
+    format!("…{}", words.unwrap_or(&name[cut..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_what_all_share_and_no_more_than_it_takes() {
+        let nvidia = ["MF0;IBSPINE-09:MQM9701/U1", "MF0;IBSPINE-10:MQM9701/U1"];
+        for (room, own) in [
+            (25, nvidia),
+            (14, ["MF0;IBSPINE-09", "MF0;IBSPINE-10"]),
+            (10, ["IBSPINE-09", "IBSPINE-10"]),
+            (4, ["09", "10"]),
+        ] {
+            assert_eq!(apart(&nvidia, room), own, "{room} letters");
+        }
+        let rows = ["MF0;A10-SPINE-1:MQM9701/U1", "MF0;B10-SPINE-1:MQM9701/U1"];
+        assert_eq!(apart(&rows, 4), ["A10", "B10"], "the ends are shared, and beginnings differ");
+        // A word is shared as a whole or not at all; nothing is left without a name.
+        assert_eq!(apart(&["spine-17", "spine-18"], 4), ["17", "18"]);
+        assert_eq!(apart(&["core-é-1", "core-é-2"], 4), ["é-1", "é-2"]);
+        assert_eq!(apart(&["switch-1/U1"], 4), ["switch-1/U1"]);
+        assert_eq!(apart(&[], 4), [""; 0]);
+    }
+
+    #[test]
+    fn a_name_is_cut_between_words_where_enough_is_left_of_it() {
+        for (most, shown) in [
+            (17, "A10-P1-IBSPINE-04"),
+            (14, "…P1-IBSPINE-04"),
+            (13, "…IBSPINE-04"),
+            (11, "…IBSPINE-04"),
+            (10, "…BSPINE-04"),
+            (4, "…04"),
+            (1, "…"),
+        ] {
+            assert_eq!(short("A10-P1-IBSPINE-04", most), shown, "{most} letters");
+        }
     }
 }

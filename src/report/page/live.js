@@ -40,7 +40,7 @@ setInterval(() => {
   const silent = Math.round((Date.now() - heard) / 1000);
   const stale = silent > 4;
   document.body.classList.toggle('stale', stale);
-  const old = shown.size ? ': what is shown is old' : '';
+  const old = document.getElementById('verdict').hasChildNodes() ? ': what is shown is old' : '';
   const text = stale ? `no word from the manager for ${silent} s${old}` : shown.size ? 'live' : 'connecting';
   if (connection.textContent !== text) connection.textContent = text;
 }, 500);

@@ -6,11 +6,11 @@ use super::fabric::{self, NodeWaves, Stage};
 use super::parts::{self, TableField, table};
 use super::{HtmlPage, document, words};
 use humantime::format_rfc3339_seconds;
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use reconfig::driver::Running;
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::frontend::LiveState;
-use reconfig::frontend::control::{ChangeDone, ControlEvent, EventKind, Status};
+use reconfig::frontend::control::{ChangeDone, ControlEvent, EventKind, KEPT_EVENTS, Status};
 use reconfig::frontend::web::{PageFiles, PageParts};
 use reconfig::ids::VlSet;
 use reconfig::machine::ChangeProgress;
@@ -21,8 +21,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// The most events that are kept.
-const KEPT: usize = 60;
 /// Words that a manager's page may use.
 const WORDS: [&str; 14] = [
     "barrier", "double", "channel", "cut off", "data VL", "glance", "half", "lane", "LID", "SMP", "standby", "sweep",
@@ -33,16 +31,24 @@ const MOST_WAVES: usize = 60;
 
 /// The files of the page.
 pub fn live_files() -> PageFiles {
-    let part = |id: &str| html! { div id=(id) data-part {} };
-    let page = document(HtmlPage {
+    let style = [include_str!("style.css"), include_str!("live.css")].concat();
+    PageFiles { page: live_page, style, script: include_str!("live.js").to_string() }
+}
+
+/// The shell, with the parts that were drawn.
+fn live_page(parts: &PageParts) -> String {
+    // Escaped where they were drawn.
+    let drawn = |id: &str| PreEscaped(parts.get(id).map_or("", |text| &**text));
+    let part = |id: &str| html! { div id=(id) data-part { (drawn(id)) } };
+    document(HtmlPage {
         title: "reconfig sm",
         head: html! { link rel="stylesheet" href="/style.css"; },
         skip: "Skip to the state",
         header: html! {
             p class="kicker" { "reconfig sm " span id="connection" role="status" { "connecting" } }
-            div id="verdict" data-part aria-live="polite" {}
-            div id="who" class="what" data-part {}
-            noscript { p class="refusal" { "This page follows the manager by a script; reconfig status needs none." } }
+            div id="verdict" data-part aria-live="polite" { (drawn("verdict")) }
+            div id="who" class="what" data-part { (drawn("who")) }
+            noscript { p class="refusal" { "A script keeps this page up to date; without it the page stays as it was loaded." } }
         },
         main: html! {
             (part("figures"))
@@ -57,9 +63,7 @@ pub fn live_files() -> PageFiles {
             (words::of(&WORDS))
         },
         script: html! { script src="/script.js" {} },
-    });
-    let style = [include_str!("style.css"), include_str!("live.css")].concat();
-    PageFiles { page, style, script: include_str!("live.js").to_string() }
+    })
 }
 
 /// What the page shows, from state to state.
@@ -131,7 +135,7 @@ impl LivePage {
             }
             self.events.push_front((now, event));
         }
-        self.events.truncate(KEPT);
+        self.events.truncate(KEPT_EVENTS);
     }
 
     /// The parts for a state whose events were heard.
@@ -399,6 +403,17 @@ mod tests {
     use reconfig::ids::Vl;
     use reconfig::scenario::{MapLink, MapNode};
     use std::time::Duration;
+
+    /// Who loads it sees the state before any event of the stream.
+    #[test]
+    fn the_page_comes_with_the_parts_that_are_drawn() {
+        let drawn = PageParts::from([("verdict", Arc::from("<h1>up</h1>")), ("smps", Arc::from("<p>none</p>"))]);
+        let page = live_page(&drawn);
+        for part in ["aria-live=\"polite\"><h1>up</h1></div>", "<div id=\"smps\" data-part><p>none</p></div>"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(live_page(&PageParts::new()).contains("<div id=\"smps\" data-part></div>"));
+    }
 
     #[test]
     fn barriers_and_times_are_said_in_words() {

@@ -217,11 +217,7 @@ fn side_by_side(reports: &[SimulationReport]) -> Markup {
                         @for (name, value) in compare::ROWS {
                             tr {
                                 th scope="row" { (name) }
-                                // The word beside the sentence of each run, so that the table agrees with it.
-                                @for report in reports {
-                                    @let word = (name == "outcome").then(|| verdict::word(report).0.to_string());
-                                    td class="number" { (word.unwrap_or_else(|| value(report))) }
-                                }
+                                @for report in reports { td class="number" { (value(report)) } }
                             }
                         }
                     }

@@ -76,9 +76,14 @@ const DISCARDS: Kind = Kind {
 const PAIRS: Kind = Kind {
     id: "pairs",
     title: "Pairs without connection",
-    axis: "ordered pairs of end ports that are out",
+    axis: "ordered pairs of end ports",
     form: Form::Stacked,
-    lines: |bins| vec![line("out", "c2", bins, |bin| Some(bin.pairs_out as f64))],
+    lines: |bins| {
+        vec![
+            line("out", "c2", bins, |bin| Some(bin.pairs_out as f64)),
+            line("not seen since", "c2 unseen", bins, |bin| Some(bin.pairs_not_seen_again as f64)),
+        ]
+    },
     label: number,
     tick: short,
 };
@@ -224,8 +229,8 @@ impl<'a> Run<'a> {
         (kind.id == PAIRS.id && silent > 0).then(|| {
             let pairs = counted(silent, "pair");
             format!(
-                "{pairs} sent nothing more after they had lost a packet. Nobody can tell whether they have a way again; \
-                 they are drawn as out only as long as they lost packets."
+                "{pairs} sent nothing more after they had lost a packet, so nothing shows whether they have a way again: \
+                 the pale part counts them from then on."
             )
         })
     }
@@ -242,6 +247,12 @@ impl<'a> Run<'a> {
             (out, _) => ("pairs still out", count(out as u64), "bad"),
         };
         let mean = outage.and_then(|own| own.mean_ns).map_or("–".to_string(), duration);
+        // Where some are not back, it is a mean of those that are, and says nothing of the others.
+        let mean_of = match outage.filter(|own| own.back > 0 && own.back < own.pairs) {
+            Some(own) if own.back == 1 => "outage of the one pair that is back".to_string(),
+            Some(own) => format!("mean outage of the {} that are back", count(own.back as u64)),
+            None => "mean outage".to_string(),
+        };
         let proof_class = match (&report.proof.refusal, report.proof.status) {
             (Some(_), _) => "bad",
             (None, "proved") => "good",
@@ -268,7 +279,7 @@ impl<'a> Run<'a> {
             ("lost to the change", count(report.packets.lost_to_change), lost_class),
             ("lost in all", count(report.lost_in_all), ""),
             outages,
-            ("mean outage", mean, ""),
+            (&mean_of, mean, ""),
             ("end ports cut off", count(report.cut_off().len() as u64), ""),
             ("SMPs", count(report.smps().total), ""),
             ("proof", report.proof.status.to_string(), proof_class),

@@ -1,28 +1,15 @@
 //! The verdict of a run, in a sentence or two.
 
 use super::super::compare::at_load;
-use super::super::cut_off;
 use super::super::quantity::{count, counted, duration, percent};
+use super::super::{cut_off, run};
 use reconfig::plan::Scheme;
 use reconfig::scenario::{Ending, SimulationReport, is_saturated};
 use reconfig::subnet::DeviceProfile;
 
 /// The word that stands beside the sentence, and its class.
 pub(super) fn word(report: &SimulationReport) -> (&'static str, &'static str) {
-    match (report.outcome, report.is_yes()) {
-        (Ending::Deadlocked, _) => ("deadlocked", "bad"),
-        (Ending::Aborted, _) => ("aborted", "bad"),
-        (Ending::NotReached, _) => ("not reached", "bad"),
-        (Ending::Completed, true) => ("completed", "good"),
-        (Ending::Completed, false) if report.strands().is_some() => ("cuts hosts off", "bad"),
-        (Ending::Completed, false) if is_refused(report) => ("not proved", "bad"),
-        (Ending::Completed, false) => ("completed with losses", "bad"),
-    }
-}
-
-/// Whether nothing was lost, and only the proof says no.
-fn is_refused(report: &SimulationReport) -> bool {
-    report.proof.refusal.is_some() && report.lost_in_all == 0 && !report.has_change()
+    (run::word(report), if report.is_yes() { "good" } else { "bad" })
 }
 
 /// How the change ended, and what it lost.
@@ -49,7 +36,7 @@ pub(super) fn sentence(report: &SimulationReport) -> String {
             format!("{begins} No traffic was simulated, so nothing could be lost.")
         }
         Ending::Completed if !report.has_change() => {
-            let refused = if is_refused(report) {
+            let refused = if run::is_refused(report) {
                 " The routing is refused all the same: a deadlock is not excluded."
             } else {
                 ""

@@ -27,8 +27,9 @@ struct Case {
     load: f64,
     /// The engine.
     engine: &'static dyn Engine,
-    /// The most instructions for a packet-hop, three in a hundred above what was last accepted, and the microseconds of the two runs whose instructions are counted;
-    /// none where bringing up takes too long for that: under callgrind a second of work takes a minute.
+    /// The most instructions for a packet-hop, three in a hundred above what was last accepted, and the microseconds of
+    /// the two runs whose instructions are counted; none where bringing up takes too long for that: under callgrind a
+    /// second of work takes a minute.
     counted: Option<(f64, [u64; 2])>,
     /// Nanoseconds of a round of the measurement, and of the warm-up before the first.
     round_ns: u64,

@@ -99,8 +99,8 @@ impl Responder {
         self.commands.pop_front()
     }
 
-    /// This manager's SMInfo. One that has resigned and stands by shows itself as not active, so that no master of lower
-    /// rank hands the subnet back.
+    /// This manager's SMInfo. One that has resigned and stands by shows itself as not active, so that no master of
+    /// lower rank hands the subnet back.
     pub(super) fn info(&mut self) -> SmInfo {
         self.activity = self.activity.wrapping_add(1);
         let role = match self.election.role() {

@@ -72,10 +72,6 @@ impl<T: Transport> Upkeep<T> {
         let running = up.running.clone();
         (context.keep)(&running.known);
         manager.begin_mastership(running.half);
-        let pace = SweepPace::new(context.pace);
-        if manager.timing().light_sweep_ns.is_some() {
-            manager.set_light_sweep(Some(pace.period_ns()));
-        }
         manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
         let mut driver = Driver::new(Watched::new(manager, context), running, intent(&context.config));
         // Above those of the manager before, whose questions devices may remember.
@@ -89,6 +85,7 @@ impl<T: Transport> Upkeep<T> {
         context.mailbox.borrow_mut().view.trail = trail.clone();
         driver.subnet_mut().trail = trail;
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
+        let pace = SweepPace::new(context.pace);
         let rounds = drift::Rounds::default();
         let (seen, newcomers) = (Seen::Quiet, up.newcomers);
         let (sighting, instead, is_partial) = (None, None, false);

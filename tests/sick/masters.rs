@@ -219,40 +219,36 @@ fn the_managers_own_switch_is_noticed_soon_after_it_comes_back() {
     }
 }
 
-/// The switch that the manager depends on cannot be left out, so nothing is brought up by this manager: another one that
-/// stands by gets the subnet, and keeps it, though its rank is lower.
+/// The switch that the manager depends on cannot be left out, so nothing is brought up by this manager: another one
+/// that stands by gets the subnet, and keeps it, though its rank is lower.
 #[test]
 fn a_manager_whose_own_switch_fails_leaves_the_subnet_to_another() {
-    let refuses = |attribute| SickAttribute { attribute, sickness: Sickness::Refuses, writes_only: true };
     let setup = || Setup { takeover: Takeover::Rewrite, ..Setup::default() };
-    for attribute in [AttributeId::LinearForwardingTable, AttributeId::SlToVlMappingTable] {
-        let sick = [("leaf-1", refuses(attribute))];
+    let attribute = AttributeId::LinearForwardingTable;
+    for sickness in [Sickness::Refuses, Sickness::Silent] {
+        let sick = [("leaf-1", SickAttribute { attribute, sickness, writes_only: true })];
         let mut first = Scene::cold("fat-tree:4,2", SimConfig::default(), setup(), &sick);
         let mut second = first.beside("host-9 HCA-1", setup());
         let other = first.port("host-9 HCA-1");
         first.transport.with(|sim| sim.set_is_sm(other, true));
         let handed_over = |one: &Scene, other: &Scene| roles(one, other) == ["standby", "master"];
-        assert!(both(&mut first, &mut second, 60 * S, handed_over), "{attribute:?}: {:?}", first.failures());
+        assert!(both(&mut first, &mut second, 60 * S, handed_over), "{sickness:?}: {:?}", first.failures());
         let is_up = |_: &Scene, other: &Scene| other.arrival().is_some();
-        assert!(both(&mut first, &mut second, 60 * S, is_up), "{attribute:?}: {:?}", second.failures());
+        assert!(both(&mut first, &mut second, 60 * S, is_up), "{sickness:?}: {:?}", second.failures());
         both(&mut first, &mut second, 5 * S, |_, _| false);
         let behind: Vec<NodeId> = first.hosts_on(first.node("leaf-1"));
-        assert_eq!(second.unreached(&behind), [], "{attribute:?}: {:?}", second.failures());
-        assert!(first.trouble().is_some_and(|why| why.contains("own port or switch fails")), "{attribute:?}");
+        assert_eq!(second.unreached(&behind), [], "{sickness:?}: {:?}", second.failures());
+        assert!(first.trouble().is_some_and(|why| why.contains("own port or switch fails")), "{sickness:?}");
         let returned = both(&mut first, &mut second, 60 * S, |one, other| !handed_over(one, other));
-        assert!(!returned, "{attribute:?}: {:?}", roles(&first, &second));
+        assert!(!returned, "{sickness:?}: {:?}", roles(&first, &second));
         // The other one ends, and nobody else is there.
         let leaf = first.node("leaf-1");
         first.transport.with(|sim| sim.heal_node(leaf));
         second.transport.hang_up();
         drop(second);
         first.transport.with(|sim| sim.set_is_sm(other, false));
-        assert!(first.until(60 * S, |scene| scene.arrival().is_some()), "{attribute:?}: {:?}", first.failures());
+        assert!(first.until(60 * S, |scene| scene.arrival().is_some()), "{sickness:?}: {:?}", first.failures());
         first.pass(5 * S);
-        assert_eq!(
-            (first.role(), first.trouble(), first.unreached(&[])),
-            ("master", None, Vec::new()),
-            "{attribute:?}"
-        );
+        assert_eq!((first.role(), first.trouble(), first.unreached(&[])), ("master", None, Vec::new()), "{sickness:?}");
     }
 }

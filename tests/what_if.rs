@@ -1,10 +1,12 @@
 //! `reconfig what-if`: what it says of a loss is what `plan` makes of it, and nobody is cut off unsaid.
 
 use crate::support::bundled::bundled;
+use reconfig::change::{self, Loss};
 use reconfig::fabric::format::{Format, write};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn reconfig(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
@@ -339,4 +341,17 @@ fn tables_of_another_moment_are_asked_after() {
         let said = String::from_utf8_lossy(&said);
         assert!(said.contains("owns it; are both files of the same moment?"), "{command}: {said}");
     }
+}
+
+/// An interrupt ends the looks that are under way, and begins no others.
+#[test]
+fn losses_are_looked_at_in_their_order_until_nothing_is_said_of_one() {
+    let losses = vec![Loss { nodes: Vec::new(), links: Vec::new() }; 100];
+    let looks = AtomicUsize::new(0);
+    let ten = change::each(&losses, &|_| Some(looks.fetch_add(1, Ordering::Relaxed)).filter(|&rank| rank < 10));
+    assert_eq!(ten.iter().flatten().count(), 10);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    assert!(ten[10 + threads..].iter().all(Option::is_none), "{ten:?}");
+    assert!(change::each(&losses, &|_| Some(())).iter().all(Option::is_some));
+    assert!(change::each(&[], &|_| Some(())).is_empty());
 }

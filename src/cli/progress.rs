@@ -66,34 +66,53 @@ impl Drop for Waiting {
 
 /// Whether the user has interrupted the work (SIGINT), which then ends with what it has. The second interrupt ends the
 /// program.
-pub(super) struct Interrupt(Arc<AtomicBool>);
+pub(super) struct Interrupt(Arc<InterruptState>);
+
+#[derive(Default)]
+struct InterruptState {
+    came: AtomicBool,
+    /// Whether there is nothing left to interrupt.
+    is_over: AtomicBool,
+}
+
+/// What a shell reports of a program that an interrupt has ended.
+const INTERRUPTED: i32 = 130;
 
 impl Interrupt {
-    /// From now on an interrupt does not end the program.
+    /// From now on, and as long as this lives, an interrupt does not end the program.
     pub(super) fn awaited() -> Interrupt {
-        let came = Arc::new(AtomicBool::new(false));
-        let noted = came.clone();
+        let state = Arc::new(InterruptState::default());
+        let noted = state.clone();
         std::thread::spawn(move || {
             let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
             if runtime.block_on(tokio::signal::ctrl_c()).is_err() {
                 return;
             }
-            noted.store(true, Ordering::Relaxed);
+            if noted.is_over.load(Ordering::Relaxed) {
+                std::process::exit(INTERRUPTED);
+            }
+            noted.came.store(true, Ordering::Relaxed);
             above(|| remark("interrupted: ends after the plans under way; interrupt again to end at once"));
             if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
-                std::process::exit(130);
+                std::process::exit(INTERRUPTED);
             }
         });
-        Interrupt(came)
+        Interrupt(state)
     }
 
     pub(super) fn came(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.came.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Interrupt {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Relaxed);
     }
 }
 
 /// Work on a counted number of items: a bar on a terminal. Otherwise, if it takes more than a few seconds, a line at
-/// every tenth, and after half a minute without one. Threads may share it.
+/// every tenth, and with the first item that ends after half a minute without one. Threads may share it.
 pub(super) struct Counted {
     bar: ProgressBar,
     what: &'static str,

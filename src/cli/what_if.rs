@@ -47,7 +47,7 @@ Examples:
   reconfig what-if fabric.ibnetdiscover --json | jq '.losses[] | select(.change.scheme == \"double\") | .dies'
 
 Exit codes: 0 a proved change answers every loss (with --worst, every loss for which one was planned); 1 some loss has no proved change; 2 wrong usage or unreadable input; 3 the routing in force \
-cannot be proved, a file cannot be written, or it was interrupted.")]
+cannot be proved, a file cannot be written, or planning was interrupted; 130 it was interrupted again, or afterwards.")]
 #[command(mut_arg("devices", |option| choice::by_default(option, "standard")))]
 #[command(mut_arg("drain", |option| choice::by_default(option, "lifetime; with --devices agents token")))]
 #[command(mut_arg("sources", |option| choice::by_default(option, "fence; with --devices agents told")))]

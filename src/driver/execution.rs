@@ -204,6 +204,10 @@ impl<S: SubnetManager> Driver<S> {
             Some(Ok(false)) | None => {}
         }
         self.set_aside(aside());
+        if self.unrecorded_since.is_some() && self.journal.as_mut().is_some_and(|journal| journal.has_room()) {
+            tracing::info!("the journal has room again");
+            self.unrecorded_since = None;
+        }
         let Some(journal) = self.journal.as_mut().filter(|journal| journal.given_up().is_some()) else { return };
         match journal.take_up_again(now_ns) {
             Ok(()) => tracing::warn!("the journal is taken up again: changes are recorded where there is room"),

@@ -264,12 +264,13 @@ impl<S: SubnetManager> Driver<S> {
         self.journal.as_mut()
     }
 
-    /// What follows from it that the journal takes no record, and why, while that is so: changes wait for it, or it had
-    /// no room for half a minute, or has had none since the start, and they are made without it.
+    /// What follows from it that the journal takes no record, and why, while that is so: changes are refused or wait;
+    /// or it had no room for half a minute, or has had none since the start, and they are made without it.
     pub fn unrecorded(&self) -> Option<String> {
         let journal = self.journal.as_ref()?;
         let without = |why| format!("changes are made without a journal until there is room for it ({why})");
-        let waits = || format!("a change waits, since the journal takes no record ({})", journal.refusal());
+        let waits =
+            || format!("changes are refused or wait, since the journal takes no record ({})", journal.refusal());
         journal.given_up().map(without).or_else(|| self.unrecorded_since.map(|_| waits()))
     }
 

@@ -275,6 +275,17 @@ impl Journal {
         self.write_anew(now_ns)
     }
 
+    /// Whether there is room for a record as long as the longest that was refused. What is written to find out looks
+    /// like a record that was not finished, and is cut off again. For use between changes.
+    pub fn has_room(&mut self) -> bool {
+        let Some(file) = self.file.as_mut().filter(|_| !self.is_given_up) else { return false };
+        let mut room = b"00000000 {".to_vec();
+        room.resize(self.refused.0.max(room.len()), b' ');
+        let is_written = file.append(&room).is_ok();
+        self.is_torn = file.cut(self.len).is_err();
+        is_written && !self.is_torn
+    }
+
     /// Why the last record that was refused was.
     pub fn refusal(&self) -> &str {
         &self.refused.1

@@ -459,6 +459,11 @@ pub enum News {
         "this manager's own port or switch fails, and subnet manager {0} is asked to take over; restart this one once that is mended"
     )]
     Resigns(Rank),
+    /// The other has taken over, because this manager could not serve the subnet.
+    #[error(
+        "this manager has resigned, since its own port or switch fails, and subnet manager {0} is master; restart this one once that is mended"
+    )]
+    Resigned(Rank),
     /// The rival does not hand over, or this manager could not wait for it.
     #[error(
         "subnet manager {0} is master too, of lower rank, and does not hand over: this one goes on as master beside it; stop \
@@ -478,7 +483,12 @@ impl News {
     pub fn of(&self) -> Rank {
         match *self {
             News::Silent(of) | News::Yields(of) | News::Stays(of) | News::Unwilling(of) | News::Deaf(of) => of,
-            News::Asked(of) | News::Resigns(of) | News::Obstinate(of) | News::Rival(of) | News::Stranger(of) => of,
+            News::Asked(of)
+            | News::Resigns(of)
+            | News::Resigned(of)
+            | News::Obstinate(of)
+            | News::Rival(of)
+            | News::Stranger(of) => of,
         }
     }
 }

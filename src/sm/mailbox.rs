@@ -133,8 +133,8 @@ pub enum Happening {
     },
 }
 
-/// The state of the subnet at any time, published by the manager, which reads it only to end or to call a change
-/// off.
+/// The state of the subnet at any time, published by the manager, which reads it when it is to end, to call a change
+/// off, and to post only what is news.
 #[derive(Clone, Debug, Default)]
 pub struct SubnetView {
     /// The subnet as the driver knows it; none before it is up.

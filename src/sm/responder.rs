@@ -82,7 +82,8 @@ impl Responder {
     pub fn trouble(&self) -> Option<News> {
         match (&self.election, self.election.other()) {
             (ElectionState::Waiting(_), Some(rival)) => Some(News::Rival(rival)),
-            (_, Some(other)) if self.rules.has_resigned => Some(News::Resigns(other)),
+            (ElectionState::HandingOver(_), Some(other)) if self.rules.has_resigned => Some(News::Resigns(other)),
+            (_, Some(other)) if self.rules.has_resigned => Some(News::Resigned(other)),
             (ElectionState::HandingOver(_), Some(other)) => Some(News::Asked(other)),
             _ => self.passed_over.news().next(),
         }

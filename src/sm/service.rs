@@ -107,6 +107,8 @@ struct SubnetWish {
 struct Attempt {
     /// Since when a change of the journal stands still, whatever was tried meanwhile.
     stands_since_ns: Option<u64>,
+    /// When the last one began.
+    began_ns: u64,
 }
 
 /// Refusals to take the subnet over without a proof, one after the other.
@@ -191,7 +193,7 @@ impl<T: Transport> Service<T> {
                     return Ok((self, None));
                 }
                 Subnet::Down(mut manager, _) if matches!(command, LifecycleCommand::Resign) => {
-                    let answer = match manager.indispensable_fault() {
+                    let answer = match manager.indispensable_fault(self.attempt.began_ns) {
                         Some(fault) => {
                             tracing::error!(device = %fault.name, attribute = ?fault.attribute, "the manager's own part fails");
                             self.peers.resign(&mut manager, &context.responder, &context.mailbox).await
@@ -274,6 +276,7 @@ impl<T: Transport> Service<T> {
                     // What another manager has closed since, or opened, is not known.
                     manager.ends_are_closed(&[]);
                     self.attempt = Attempt::default();
+                    context.mailbox.borrow_mut().view.found = None;
                 }
                 context.mailbox.borrow_mut().view.closed_ends = manager.closed_ends();
                 watch(manager, &mut self.peers, context, state.due_ns(), &mut self.refusals.noticed_ns).await
@@ -364,6 +367,7 @@ async fn bring_up<T: Transport>(
     settled: SubnetWish,
 ) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
     let mut found = found.expect("a subnet is brought up after a look only");
+    attempt.began_ns = manager.now_ns();
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
     context.config.lmc = bring_up::lmc_to_keep(&found, settled.lmc, context.config.lmc_is_required);

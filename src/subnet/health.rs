@@ -516,11 +516,13 @@ impl<T: Transport> Manager<T> {
         left.into_iter().map(|(fault, _)| fault).collect()
     }
 
-    /// What the manager's own device, or the switch that it depends on, fails at, if that keeps data from passing: they
-    /// cannot be left out.
-    pub fn indispensable_fault(&self) -> Option<&DeviceFault> {
+    /// What the manager's own device, or the switch that it depends on, has failed at since `since_ns`, if that keeps
+    /// data from passing: they cannot be left out.
+    pub fn indispensable_fault(&self, since_ns: u64) -> Option<&DeviceFault> {
         let kept = self.indispensable();
-        self.health.faults.values().find(|fault| fault.essential && kept.contains(&fault.device))
+        let is_one =
+            |fault: &&DeviceFault| fault.essential && fault.last_ns >= since_ns && kept.contains(&fault.device);
+        self.health.faults.values().find(is_one)
     }
 
     /// Whether all of these devices can be left out.

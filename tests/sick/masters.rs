@@ -238,7 +238,7 @@ fn a_manager_whose_own_switch_fails_leaves_the_subnet_to_another() {
         both(&mut first, &mut second, 5 * S, |_, _| false);
         let behind: Vec<NodeId> = first.hosts_on(first.node("leaf-1"));
         assert_eq!(second.unreached(&behind), [], "{sickness:?}: {:?}", second.failures());
-        assert!(first.trouble().is_some_and(|why| why.contains("own port or switch fails")), "{sickness:?}");
+        assert!(first.trouble().is_some_and(|why| why.contains("has resigned")), "{sickness:?}");
         let returned = both(&mut first, &mut second, 60 * S, |one, other| !handed_over(one, other));
         assert!(!returned, "{sickness:?}: {:?}", roles(&first, &second));
         // The other one ends, and nobody else is there.

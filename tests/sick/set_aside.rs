@@ -291,6 +291,29 @@ impl JournalFile for Disk {
     }
 }
 
+/// A removal that is refused because the disk is full is trouble only as long as that is so.
+#[test]
+fn a_journal_that_has_room_again_is_no_trouble() {
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join("sm.journal");
+    let is_full = Rc::new(Cell::new(false));
+    let disk = Disk { path: path.clone(), is_full: is_full.clone() };
+    let journal = Journal::begin(Box::new(disk), &path, 0).expect("there is room");
+    let mut scene = cold().recorded_in(setup(), journal);
+    is_up(&mut scene);
+    let unrecorded = |scene: &Scene| scene.mailbox.borrow().view.unrecorded.clone();
+    is_full.set(true);
+    let element = SubnetElement::Switch(SPINE.to_string());
+    order(&mut scene, ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: false });
+    scene.pass(12 * S);
+    assert!(unrecorded(&scene).is_some_and(|why| why.contains("takes no record")), "{:?}", unrecorded(&scene));
+    is_full.set(false);
+    scene.pass(12 * S);
+    assert_eq!(unrecorded(&scene), None);
+    let (journal, told) = Journal::open(&path, 0).expect("the file is whole");
+    assert_eq!((journal.gap(), told), (None, Vec::new()));
+}
+
 /// While the disk is full, what the journal says of earlier orders is no longer so: no later manager goes by it. Once
 /// there is room, the same manager records again, first of all what is set aside now.
 #[test]

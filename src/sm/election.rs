@@ -90,20 +90,12 @@ pub struct ElectionRules {
     pub poll_ns: u64,
     /// Consecutive unanswered polls after which the watched manager counts as dead.
     pub polls: u32,
-    /// Whether this manager has resigned: every other one has precedence, until this one is master again for want of
-    /// any.
-    pub has_resigned: bool,
 }
 
 impl ElectionRules {
     /// OpenSM's defaults: key 1, a poll every ten seconds, four of them unanswered.
     pub fn new(rank: Rank) -> ElectionRules {
-        ElectionRules { rank, sm_key: 1, poll_ns: 10_000_000_000, polls: 4, has_resigned: false }
-    }
-
-    /// Whether another manager has precedence over this one.
-    fn yield_to(&self, other: Rank) -> bool {
-        self.has_resigned || other > self.rank
+        ElectionRules { rank, sm_key: 1, poll_ns: 10_000_000_000, polls: 4 }
     }
 
     pub(super) fn trusts(&self, peer: &Peer) -> bool {
@@ -120,6 +112,16 @@ pub struct ElectionInput {
     pub changing: bool,
     /// Managers that are ignored now.
     pub passed_over: PassedOver,
+    /// Whether this manager has resigned, as long as that holds ([`ElectionState::ends_resignation`]): every other one
+    /// has precedence.
+    pub has_resigned: bool,
+}
+
+impl ElectionInput {
+    /// Whether another manager has precedence over this one.
+    fn yields_to(&self, rules: &ElectionRules, other: Rank) -> bool {
+        self.has_resigned || other > rules.rank
+    }
 }
 
 /// How long a manager is ignored after it did not take or release the subnet.
@@ -278,6 +280,11 @@ impl ElectionState {
     pub fn may_write(&self) -> bool {
         // Not in `handing-over`: after the HANDOVER the other may write. Not in `waiting`: the rival still does.
         matches!(self, ElectionState::Master | ElectionState::Yielding { .. })
+    }
+
+    /// Whether a manager that has resigned takes part as before from here on: no other was there to manage the subnet.
+    pub fn ends_resignation(&self) -> bool {
+        matches!(self, ElectionState::Master | ElectionState::Waiting(_))
     }
 
     /// The manager that it waits for or yields to.
@@ -544,7 +551,7 @@ fn transition(
 
         (S::Standby(watch), E::Due) if watch.is_patient(rules) => poll(S::Standby(watch.again(rules, at)), watch),
         (S::Standby(watch), E::Due) => (S::Discovering, vec![C::Report(News::Silent(watch.peer)), C::Sweep]),
-        (S::Standby(watch), E::Answered(peer)) if watch.is_of(&peer) => watched(rules, watch, &peer),
+        (S::Standby(watch), E::Answered(peer)) if watch.is_of(&peer) => watched(rules, watch, &peer, at),
         // Any master may hand over, not only the watched one: it may have come after the last sweep.
         (S::Standby(_), E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
         (S::Standby(_), E::Ordered(PeerOrder::Acknowledge, _)) => (state, vec![C::Accept]),
@@ -566,7 +573,7 @@ fn transition(
         (S::Waiting(watch), E::Due) if watch.is_patient(rules) => poll(S::Waiting(watch.again(rules, at)), watch),
         (S::Waiting(watch), E::Due) => (S::Master, vec![C::Report(News::Silent(watch.peer)), C::Manage]),
         // The trap makes the rival sweep; it then finds this manager, of higher rank, and hands over.
-        (S::Waiting(watch), E::Answered(peer)) if watch.is_of(&peer) && is_rival(rules, &peer) => {
+        (S::Waiting(watch), E::Answered(peer)) if watch.is_of(&peer) && is_rival(rules, &peer, at) => {
             (S::Waiting(watch.alive(&peer)), vec![C::SendTrap(peer.rank.guid)])
         }
         (S::Waiting(watch), E::Answered(peer)) if watch.is_of(&peer) => waited(rules, &[peer], at),
@@ -618,7 +625,7 @@ fn after_discovery(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> 
     // A master stays master, whatever its rank: a manager of higher rank waits for the handover and does not take over
     // by itself (14.4).
     let master = highest(&|peer| peer.role == SmRole::Master);
-    let awake = || highest(&|peer| peer.role != SmRole::NotActive && rules.yield_to(peer.rank));
+    let awake = || highest(&|peer| peer.role != SmRole::NotActive && at.yields_to(rules, peer.rank));
     match master.or_else(awake) {
         Some(other) => stand_by(rules, other, at, Vec::new()),
         None => (ElectionState::Master, vec![ElectionCommand::Manage]),
@@ -626,12 +633,17 @@ fn after_discovery(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> 
 }
 
 /// The watched manager has answered: watch on while it is master, or has higher rank and may become master.
-fn watched(rules: &ElectionRules, watch: PeerWatch, peer: &Peer) -> (ElectionState, Vec<ElectionCommand>) {
+fn watched(
+    rules: &ElectionRules,
+    watch: PeerWatch,
+    peer: &Peer,
+    at: ElectionInput,
+) -> (ElectionState, Vec<ElectionCommand>) {
     let alive = ElectionState::Standby(watch.alive(peer));
     match peer.role {
-        SmRole::Master if !rules.yield_to(peer.rank) => (alive, vec![ElectionCommand::SendTrap(peer.rank.guid)]),
+        SmRole::Master if !at.yields_to(rules, peer.rank) => (alive, vec![ElectionCommand::SendTrap(peer.rank.guid)]),
         SmRole::Master => (alive, Vec::new()),
-        SmRole::Standby | SmRole::Discovering if rules.yield_to(peer.rank) => (alive, Vec::new()),
+        SmRole::Standby | SmRole::Discovering if at.yields_to(rules, peer.rank) => (alive, Vec::new()),
         // It gave up the subnet or was disabled, and has no precedence: the mastership is open again.
         _ => (ElectionState::Discovering, vec![ElectionCommand::Sweep]),
     }
@@ -641,8 +653,9 @@ fn watched(rules: &ElectionRules, watch: PeerWatch, peer: &Peer) -> (ElectionSta
 fn reassess(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
     let counts = |peer: &&Peer| !at.passed_over.has(peer);
     let ranks = |fits: &dyn Fn(&&Peer) -> bool| peers.iter().filter(counts).filter(fits).map(|peer| peer.rank).max();
-    let successor = ranks(&|peer| rules.yield_to(peer.rank) && matches!(peer.role, SmRole::Standby | SmRole::Master));
-    let rival = ranks(&|peer| is_rival(rules, peer));
+    let successor =
+        ranks(&|peer| at.yields_to(rules, peer.rank) && matches!(peer.role, SmRole::Standby | SmRole::Master));
+    let rival = ranks(&|peer| is_rival(rules, peer, at));
     // A manager of higher rank comes before a rival of lower rank: once it is master, the rival is its concern.
     match (successor, rival) {
         // Never during a change: the other would find split tables (C.4).
@@ -676,8 +689,8 @@ fn resign(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (Election
 }
 
 /// Whether the other is master and should not be.
-fn is_rival(rules: &ElectionRules, peer: &Peer) -> bool {
-    peer.role == SmRole::Master && !rules.yield_to(peer.rank)
+fn is_rival(rules: &ElectionRules, peer: &Peer, at: ElectionInput) -> bool {
+    peer.role == SmRole::Master && !at.yields_to(rules, peer.rank)
 }
 
 /// Reassesses a manager that waited for a rival: without a rival, it manages the subnet again.

@@ -1,6 +1,6 @@
 //! The other subnet managers of the subnet: where they are, and the requests sent to them.
 
-use super::election::{ElectionCommand, ElectionEvent, PeerOrder};
+use super::election::{ElectionCommand, ElectionEvent, Peer, PeerOrder};
 use super::error::SmError;
 use super::lifecycle::{LifecycleEvent, LifecycleState};
 use super::mailbox::{Happening, SharedMailbox};
@@ -144,12 +144,9 @@ impl PeerManagers {
         responder: &SharedResponder,
         mailbox: &SharedMailbox,
     ) -> Result<Option<LifecycleEvent>, SmError> {
-        let ask = |port| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
         let mut peers = Vec::new();
         for guid in self.ports.keys().copied().collect::<Vec<_>>() {
-            if let Some(Ok(data)) = self.tell(manager, guid, ask, false).await? {
-                peers.extend(peer(&SmInfo::decode(&data)));
-            }
+            peers.extend(self.sm_info(manager, guid, false).await?);
         }
         responder.borrow_mut().step(ElectionEvent::Resigned(peers), manager.now_ns());
         self.carry_out(manager, responder, mailbox).await
@@ -217,13 +214,22 @@ impl PeerManagers {
         guid: Guid,
         is_up: bool,
     ) -> Result<(), SmError> {
-        let ask = |port| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
-        if let Some(Ok(data)) = self.tell(manager, guid, ask, is_up).await?
-            && let Some(peer) = peer(&SmInfo::decode(&data))
-        {
+        if let Some(peer) = self.sm_info(manager, guid, is_up).await? {
             responder.borrow_mut().step(ElectionEvent::Answered(peer), manager.now_ns());
         }
         Ok(())
+    }
+
+    /// What a manager says that it is; none if it does not answer.
+    async fn sm_info<T: Transport>(
+        &mut self,
+        manager: &mut Manager<T>,
+        guid: Guid,
+        is_up: bool,
+    ) -> Result<Option<Peer>, SmError> {
+        let ask = |port| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
+        let answer = self.tell(manager, guid, ask, is_up).await?.and_then(Result::ok);
+        Ok(answer.and_then(|data| peer(&SmInfo::decode(&data))))
     }
 
     /// Set(SMInfo). Only the answer to a HANDOVER is an event, refusal included.

@@ -33,6 +33,7 @@ pub struct Responder {
     /// The managers that the last sweep found.
     found: Vec<Peer>,
     passed_over: PassedOver,
+    has_resigned: bool,
     /// Shows whether a change is in progress, and hears of the election.
     mailbox: SharedMailbox,
     sa: Sa,
@@ -52,7 +53,17 @@ impl Responder {
         let sa = Sa::new(SaLimits { sm_key: rules.sm_key, pace, ..SaLimits::default() });
         let commands = commands.into();
         let (found, passed_over) = (Vec::new(), PassedOver::default());
-        Rc::new(RefCell::new(Responder { rules, election, activity: 0, commands, found, passed_over, mailbox, sa }))
+        Rc::new(RefCell::new(Responder {
+            rules,
+            election,
+            activity: 0,
+            commands,
+            found,
+            passed_over,
+            has_resigned: false,
+            mailbox,
+            sa,
+        }))
     }
 
     /// The election's state.
@@ -82,8 +93,8 @@ impl Responder {
     pub fn trouble(&self) -> Option<News> {
         match (&self.election, self.election.other()) {
             (ElectionState::Waiting(_), Some(rival)) => Some(News::Rival(rival)),
-            (ElectionState::HandingOver(_), Some(other)) if self.rules.has_resigned => Some(News::Resigns(other)),
-            (_, Some(other)) if self.rules.has_resigned => Some(News::Resigned(other)),
+            (ElectionState::HandingOver(_), Some(other)) if self.has_resigned => Some(News::Resigns(other)),
+            (_, Some(other)) if self.has_resigned => Some(News::Resigned(other)),
             (ElectionState::HandingOver(_), Some(other)) => Some(News::Asked(other)),
             _ => self.passed_over.news().next(),
         }
@@ -105,7 +116,7 @@ impl Responder {
     pub(super) fn info(&mut self) -> SmInfo {
         self.activity = self.activity.wrapping_add(1);
         let role = match self.election.role() {
-            SmRole::Standby if self.rules.has_resigned => SmRole::NotActive,
+            SmRole::Standby if self.has_resigned => SmRole::NotActive,
             role => role,
         };
         SmInfo {
@@ -155,14 +166,14 @@ impl Responder {
             }
             _ => {}
         }
-        self.rules.has_resigned |= matches!(event, ElectionEvent::Resigned(_));
+        self.has_resigned |= matches!(event, ElectionEvent::Resigned(_));
         let (changing, passed_over) = (self.mailbox.borrow().lifecycle().holds_on(), self.passed_over);
-        let at = ElectionInput { now_ns, changing, passed_over };
+        let at = ElectionInput { now_ns, changing, passed_over, has_resigned: self.has_resigned };
         let was = self.election.name();
         tracing::debug!(event = event.name(), state = was, "election");
         let (election, commands) = election::step(&self.rules, self.election, event, at);
         self.election = election;
-        self.rules.has_resigned &= !matches!(election, ElectionState::Master | ElectionState::Waiting(_));
+        self.has_resigned &= !election.ends_resignation();
         // At once: the sweep that follows is not to find the same manager as if nothing had been.
         for command in &commands {
             if let ElectionCommand::PassOver(news) = command {

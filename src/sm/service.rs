@@ -445,6 +445,7 @@ async fn end_bring_up<T: Transport>(
         }
     };
     *attempt = Attempt::default();
+    context.mailbox.borrow_mut().view.found = None;
     if let Some(why) = without_double {
         tracing::warn!("{why}: what entries alone cannot change with a proof is not changed, since `double` cannot");
     }

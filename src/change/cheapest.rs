@@ -1,7 +1,6 @@
 //! The cheapest scheme that is proved: `ordered`, which asks nothing of hosts, or `double`, which always works.
 
 use super::unserved::unserved;
-use super::what_if::Pace;
 use super::{ChangeError, ChangeInput, Groundwork, Outset, PlannedChange, Prepared, refused, repairing, writes};
 use crate::fabric::summary::counted;
 use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, SmpRate, Wave};
@@ -16,6 +15,17 @@ const SMP_NS: u64 = 20_000;
 const ONE_EACH: SmpRate = SmpRate { smp_ns: 1, window: None };
 /// The SMPs served while a switch lifetime passes: 1.07 s, as OpenSM programs it, of some [`SMP_NS`] each.
 const LIFETIME: u64 = 50_000;
+
+/// How long devices and hosts take, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// To serve SMPs.
+    pub smps: SmpRate,
+    /// The longest that a switch keeps a packet.
+    pub lifetime_ns: u64,
+    /// Until sources have followed behind a fence; none if agents notify them.
+    pub settle_ns: Option<u64>,
+}
 
 /// Prepares the cheapest change that is proved: the full re-route in one wave where that is smaller than a repair; else
 /// scheme `ordered` wherever it is proved, unless something died and its waves wait so long for one another that pairs

@@ -27,13 +27,13 @@ pub use at_once::{prepare_at_once, prepare_in_turn, prepare_partly};
 pub use base::{ChangeBase, InForce, KnownBase};
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, without_double};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw, draw_next, renumbered};
-pub use cheapest::{prepare_cheapest, served};
+pub use cheapest::{Pace, prepare_cheapest, served};
 pub use engine::{Realised, engine_listed, engine_named};
 pub use error::ChangeError;
 pub use lid_survey::{Computed, assign_needed};
 pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, prepare_recovery};
 pub use routed::{LmcWish, RouteInput, Routed, route};
-pub use what_if::{AfterLoss, AnsweringChange, Loss, Pace, WhatIf, each, worst};
+pub use what_if::{AfterLoss, AnsweringChange, Loss, WhatIf, each, worst};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Sl, VlSet};

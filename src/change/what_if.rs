@@ -10,12 +10,12 @@
 //! found a loss and planned its change, and what packets do meanwhile (`scenario`).
 
 use super::captures::{begun, with_lanes};
-use super::cheapest::{keeps_hosts_waiting, reconnection_ns};
+use super::cheapest::{Pace, keeps_hosts_waiting, reconnection_ns};
 use super::unserved::{self, ProvedRouting, Survivors};
 use super::{Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port, prepare_in_turn, writes};
 use crate::fabric::difference::union;
 use crate::fabric::{Fabric, NodeId, NodeRole, PortId};
-use crate::plan::{Scheme, SmpRate};
+use crate::plan::Scheme;
 use crate::routing::stranded;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -30,17 +30,6 @@ pub struct Loss {
     pub nodes: Vec<NodeId>,
     /// One end of each cable.
     pub links: Vec<PortId>,
-}
-
-/// How long devices and hosts take, in nanoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pace {
-    /// To serve SMPs.
-    pub smps: SmpRate,
-    /// The longest that a switch keeps a packet.
-    pub lifetime_ns: u64,
-    /// Until sources have followed behind a fence; none if agents notify them.
-    pub settle_ns: Option<u64>,
 }
 
 /// A subnet of which any part may die.

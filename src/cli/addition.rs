@@ -2,8 +2,8 @@
 
 use super::element::{find_node, find_port};
 use super::outcome::Failure;
-use super::output::remark;
 use super::removal::RemovalArguments;
+use super::stderr::remark;
 use anyhow::anyhow;
 use clap::Args;
 use reconfig::fabric::{AdditionError, Fabric, PortId};

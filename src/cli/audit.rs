@@ -3,9 +3,10 @@
 use super::choice::{self, CrossingArguments, engine_names};
 use super::input::{Captured, check_options, only, read_captured, read_dump, read_lfts_of};
 use super::outcome::{Answer, Failure};
-use super::output::{self, Batch, Screen, check_places};
+use super::output::{Batch, Screen, check_places};
 use super::page::Page;
 use super::progress::Waiting;
+use super::stderr::remark;
 use super::{Common, FabricReading};
 use crate::report;
 use anyhow::anyhow;
@@ -192,7 +193,7 @@ impl Arguments {
         match (&self.dot, drawing) {
             (None, _) => {}
             (Some(file), Some(drawing)) => batch.stage_text(file, drawing)?,
-            (Some(_), None) => output::remark("no credit loop was found: there is nothing to draw"),
+            (Some(_), None) => remark("no credit loop was found: there is nothing to draw"),
         }
         Ok(())
     }

@@ -2,8 +2,9 @@
 
 use super::input::{read_fabric, read_text, unreadable};
 use super::outcome::{Answer, Failure};
-use super::output::{self, Batch, remark};
+use super::output::{self, Batch};
 use super::progress::Counted;
+use super::stderr::remark;
 use super::{Common, FabricReading};
 use crate::report::{self, counted};
 use anyhow::{Context, anyhow};

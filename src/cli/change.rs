@@ -2,6 +2,7 @@
 
 use super::manager::{Socket, ask, unexpected};
 use super::outcome::{Answer, Failure};
+use super::stderr::remark;
 use super::{Common, output};
 use crate::report;
 use anyhow::anyhow;
@@ -117,7 +118,7 @@ impl Arguments {
 fn asked(client: &mut ControlClient, order: &ControlOrder, common: Common) -> Result<Reply, Failure> {
     ask(client, order, |event| {
         if !common.json {
-            output::remark(&report::manager_event(&event));
+            remark(&report::manager_event(&event));
         }
     })
 }

@@ -1,7 +1,8 @@
 //! Additional evidence of a refusal, on request: a drawing, and routes of packets.
 
 use super::outcome::Failure;
-use super::output::{self, Batch, Screen};
+use super::output::{Batch, Screen};
+use super::stderr::remark;
 use crate::report::{self, Refused};
 use clap::Args;
 use reconfig::plan::LayerGraphError;
@@ -45,7 +46,7 @@ impl EvidenceArguments {
         match (&self.dot, refused, accepted) {
             (Some(file), None, Some(Ok(drawing))) => batch.stage_text(file, drawing),
             (Some(file), None, Some(Err(error))) => {
-                output::remark(&format!("nothing to draw: {error}; {} was not written", file.display()));
+                remark(&format!("nothing to draw: {error}; {} was not written", file.display()));
                 Ok(())
             }
             _ => self.draw(refused, batch),
@@ -77,7 +78,7 @@ fn stage(file: Option<&Path>, drawing: Option<String>, batch: &mut Batch) -> Res
         (None, _) => Ok(()),
         (Some(file), Some(drawing)) => batch.stage_text(file, drawing),
         (Some(file), None) => {
-            output::remark(&format!("nothing to draw: the plan was not refused; {} was not written", file.display()));
+            remark(&format!("nothing to draw: the plan was not refused; {} was not written", file.display()));
             Ok(())
         }
     }

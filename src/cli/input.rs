@@ -3,7 +3,8 @@
 use super::Common;
 use super::clobber;
 use super::outcome::Failure;
-use super::output::{colours_errors, remark};
+use super::output::colours_errors;
+use super::stderr::remark;
 use anyhow::{Context, anyhow};
 use reconfig::fabric::difference::guids_by_name;
 use reconfig::fabric::format::{Completeness, Reading, SystemFiles};

@@ -43,6 +43,7 @@ mod serve;
 mod simulate;
 mod sm;
 mod status;
+mod stderr;
 mod usage;
 mod watch;
 mod what_if;

@@ -171,13 +171,6 @@ fn check_place(file: &Path) -> Result<(), anyhow::Error> {
     batch.beside(target).map(|_| ())
 }
 
-/// Prints a line on standard error, even if it is closed.
-pub(super) fn remark(text: &str) {
-    super::progress::above(|| {
-        let _ = writeln!(anstream::stderr(), "{text}");
-    });
-}
-
 /// Writes `text` to `file`, or prints it if there is no file.
 pub(super) fn deliver(text: &str, file: Option<&Path>) -> Result<(), Failure> {
     match file.filter(|file| !is_stdout(file)) {

@@ -1,13 +1,13 @@
 //! Progress of long operations, on standard error: a terminal shows movement from the start; otherwise a run prints a
 //! line at every tenth.
 
-use super::output::remark;
+use super::stderr::{remark, spinner};
 use crate::report::{count, duration, percent};
 use indicatif::{ProgressBar, ProgressStyle};
 use reconfig::scenario::Watch;
 use std::io::IsTerminal;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Packet-hops below which a run shows no progress.
@@ -23,22 +23,6 @@ const FIRST_ESTIMATE: (Duration, f64) = (Duration::from_secs(2), 0.01);
 const WORTH_SAYING: Duration = Duration::from_secs(5);
 /// The longest that nothing is said of it then.
 const SILENT_FOR: Duration = Duration::from_secs(30);
-
-/// The spinner that a terminal shows, so that lines are printed above it.
-static SPINNER: Mutex<Option<ProgressBar>> = Mutex::new(None);
-
-fn spinner() -> MutexGuard<'static, Option<ProgressBar>> {
-    SPINNER.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Prints something to standard error, above the spinner if there is one.
-pub(super) fn above(print: impl FnOnce()) {
-    let bar = spinner().clone();
-    match bar {
-        Some(bar) => bar.suspend(print),
-        None => print(),
-    }
-}
 
 /// Work of unknown length: while it lasts, a terminal shows what it is and the elapsed time.
 pub(super) struct Waiting(ProgressBar);
@@ -92,7 +76,7 @@ impl Interrupt {
                 std::process::exit(INTERRUPTED);
             }
             noted.came.store(true, Ordering::Relaxed);
-            above(|| remark("interrupted: ends after the plans under way; interrupt again to end at once"));
+            remark("interrupted: ends after the plans under way; interrupt again to end at once");
             if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
                 std::process::exit(INTERRUPTED);
             }

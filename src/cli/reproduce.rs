@@ -2,8 +2,9 @@
 
 use super::Common;
 use super::outcome::{Answer, Failure};
-use super::output::{self, Batch, Screen, check_places};
+use super::output::{Batch, Screen, check_places};
 use super::page::Page;
+use super::stderr::remark;
 use crate::report;
 use reconfig::reproduce::{self, ReproduceError, ResultTable, Study, StudyRequest};
 use serde::Serialize;
@@ -84,7 +85,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let screen = Screen::beside(common, files)?;
     check_places(files)?;
     let request = arguments.request();
-    let tables = reproduce::reproduce(&request, &mut output::remark).map_err(failure)?;
+    let tables = reproduce::reproduce(&request, &mut remark).map_err(failure)?;
     let (inside, banded) =
         tables.iter().map(ResultTable::inside).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let (study, fabrics, seed) = (request.study.name(), request.fabrics, request.seed);

@@ -7,6 +7,7 @@ use super::input::{check_options, read_subnets};
 use super::outcome::{Answer, Failure};
 use super::output::{self, Batch, NamedFile, Screen, check_folder, check_places};
 use super::page::Page;
+use super::stderr::remark;
 use super::{Common, FabricReading};
 use crate::report::{self, RouteFacts, RouteReport, SubnetRoute, WorstFacts};
 use anyhow::anyhow;
@@ -248,7 +249,7 @@ impl Arguments {
                 Err(Failure::input(anyhow!("--engine and tables of others: leave out one of them")))
             }
             Some((imported, absent)) => {
-                absent.iter().for_each(|absent| output::remark(&absent.to_string()));
+                absent.iter().for_each(|absent| remark(&absent.to_string()));
                 Ok(Box::new(imported))
             }
             None => self.choice.engine(fabric),
@@ -275,7 +276,7 @@ impl Arguments {
         let routed = change::route(RouteInput { fabric, engine: &*engine, data_vls, lmc: self.lmc.0 });
         let routed = routed.map_err(choice::unrouted)?;
         if let Some(moved) = lid::describe_moved(&routed.fabric, &lid::moved(fabric, &routed.fabric)) {
-            output::remark(&format!("{moved}; --output FOLDER writes all LIDs (guid2lid)"));
+            remark(&format!("{moved}; --output FOLDER writes all LIDs (guid2lid)"));
         }
         let routing_ns = start.elapsed().as_nanos() as u64;
         let start = Instant::now();

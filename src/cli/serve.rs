@@ -4,6 +4,7 @@ use super::choice;
 use super::input::read_fabric;
 use super::outcome::{Answer, Failure};
 use super::simulate::{LatchChoice, traffic as pattern};
+use super::stderr::remark;
 use super::{Common, FabricReading, output};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
@@ -154,7 +155,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         let _entered = runtime.enter();
         Server::bind(board, &options).map_err(Failure::undone)?
     };
-    output::remark(&format!("clients connect with IBSIM_SOCKNAME={}", options.name));
+    remark(&format!("clients connect with IBSIM_SOCKNAME={}", options.name));
     output::print("ready\n")?;
     let status = runtime.block_on(server.run());
     if common.json {

@@ -16,7 +16,8 @@ use super::output::{Batch, Screen, check_folder, check_places};
 use super::page::Page;
 use super::plan::certified;
 use super::progress::{Progress, Waiting};
-use super::{Common, FabricReading, output};
+use super::stderr::remark;
+use super::{Common, FabricReading};
 use crate::report::{self, AutoInstead};
 use anyhow::anyhow;
 use change::{ChangeArguments, NamedChange};
@@ -335,7 +336,7 @@ fn stage_csv(
 /// Says which ports have other LIDs; programs have that among the notes.
 fn tell_renumbered(report: &SimulationReport) {
     let notes = report.renumbering.iter();
-    notes.for_each(|note| output::remark(&format!("{note}; --csv FOLDER lists them")));
+    notes.for_each(|note| remark(&format!("{note}; --csv FOLDER lists them")));
 }
 
 /// The loads that the run has, of which only the busiest are reported.
@@ -387,13 +388,13 @@ fn plan_files<'a>(arguments: &'a Arguments, routers: &Routers, scenario: &Scenar
     let vetted = scenario::plan(scenario, routers.engines()?).map_err(failure)?;
     let proved = vetted.refusal().is_none();
     if !proved {
-        output::remark("the plan was refused: it is written for study, with the refusal as a note");
+        remark("the plan was refused: it is written for study, with the refusal as a note");
     }
     let text = vetted.noted().to_json();
     let certificate = match &arguments.certificate {
         Some(to) if proved => Some((to, certified(vetted.plan(), &text)?)),
         Some(_) => {
-            output::remark("the plan was refused: there is no certificate to write");
+            remark("the plan was refused: there is no certificate to write");
             None
         }
         None => None,
@@ -501,7 +502,7 @@ fn compare(routers: &Routers, scenario: &Scenario, hot_links: usize, screen: Scr
         Ok::<_, Failure>((reports, loads, absent))
     })?;
     drop(waiting);
-    absent.iter().for_each(|why| output::remark(why));
+    absent.iter().for_each(|why| remark(why));
     let comparison =
         Comparison { schema: "reconfig.simulation-comparison/1", reports: &reports, not_possible: &absent };
     screen.show(&comparison, || report::comparison(&reports))?;

@@ -2,6 +2,7 @@
 
 use super::manager::{Socket, ask, unexpected};
 use super::outcome::{Answer, Failure};
+use super::stderr::remark;
 use super::{Common, output};
 use crate::report;
 use reconfig::frontend::control::{ControlOrder, Reply};
@@ -33,7 +34,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         ask(&mut client, &ControlOrder::LogLevel { filter: filter.clone() }, |_| {})?;
     }
     if arguments.sweep {
-        ask(&mut client, &ControlOrder::Sweep, |event| output::remark(&report::manager_event(&event)))?;
+        ask(&mut client, &ControlOrder::Sweep, |event| remark(&report::manager_event(&event)))?;
     }
     let status = match ask(&mut client, &ControlOrder::Status, |_| {})? {
         Reply::Status(status) => status,

@@ -9,7 +9,7 @@ use super::balance::PairLoad;
 use super::columns::{LidColumns, Ways};
 use super::limits::{GUIDE_WORK, STEP_WORK};
 use super::net::NONE;
-use super::reconnect::{Pass, Taste, Unserved, WaySearch, serve};
+use super::reconnect::{Pass, SearchPreference, Unserved, WaySearch, serve};
 use super::subject::{Ground, Moment, RepairSubject};
 use super::trial::Trial;
 use super::up_down::SwitchOrder;
@@ -49,7 +49,7 @@ const DETOURS: [u32; 4] = [4, 1, 0, 2];
 const WITHOUT_NOISE: usize = 2;
 
 /// What a guide leaves is searched for with this much noise in the end. Any seed does.
-const AFTER_GUIDE: Taste<'static> = Taste { seed: 7, stray: 3, ..Taste::PLAIN };
+const AFTER_GUIDE: SearchPreference<'static> = SearchPreference { seed: 7, stray: 3, ..SearchPreference::PLAIN };
 
 /// Spreads small numbers over a word, so that seeds do not begin alike (2^32 over the golden ratio).
 const SPREAD: u64 = 0x9E37_79B9;
@@ -93,12 +93,13 @@ pub(super) fn by_search(subject: &RepairSubject<'_>, ground: &Ground, start: Sta
             let served = (0..DETOURS.len()).any(|attempt| {
                 // Noise grows from attempt to attempt and from round to round: ways ever further from the shortest.
                 let (seed, stray) = match attempt + round {
-                    0..WITHOUT_NOISE => (Taste::BY_LOAD, 0),
+                    0..WITHOUT_NOISE => (SearchPreference::BY_LOAD, 0),
                     noise => ((round * DETOURS.len() + attempt) as u64 * SPREAD + 1, noise as u32),
                 };
-                let taste = Taste { change: DETOURS[attempt], seed, stray, ..Taste::PLAIN };
+                let preference = SearchPreference { change: DETOURS[attempt], seed, stray, ..SearchPreference::PLAIN };
                 let targets = vec![target];
-                let pass = Pass { targets, prefer: start.columns, toward: None, taste, whole: true, limit: u64::MAX };
+                let pass =
+                    Pass { targets, prefer: start.columns, toward: None, preference, whole: true, limit: u64::MAX };
                 let rest = serve(&mut trial, &mut search, &mut load, &pass);
                 let done = rest.is_empty();
                 if !done && attempt + 1 == DETOURS.len() {
@@ -137,11 +138,13 @@ pub(super) fn by_guide(
     let mut left = Vec::new();
     let limit = subject.work.get().saturating_add(GUIDE_WORK);
     // First the guide alone for all: what a search finds for one may stand in the way of the guide for the next.
-    for taste in [Taste { explore: false, ..Taste::PLAIN }, Taste::PLAIN, AFTER_GUIDE] {
-        let toward = (!taste.explore).then_some(guide);
+    for preference in
+        [SearchPreference { explore: false, ..SearchPreference::PLAIN }, SearchPreference::PLAIN, AFTER_GUIDE]
+    {
+        let toward = (!preference.explore).then_some(guide);
         // A LID served in part narrows what is left for the others. The last pass has no pass after it to spare.
-        let whole = taste.seed == Taste::BY_LOAD;
-        let pass = Pass { targets, prefer: start.columns, toward, taste, whole, limit };
+        let whole = preference.seed == SearchPreference::BY_LOAD;
+        let pass = Pass { targets, prefer: start.columns, toward, preference, whole, limit };
         left = serve(&mut trial, &mut search, &mut load, &pass);
         targets = left.iter().map(|unserved| unserved.target).collect();
     }

@@ -63,7 +63,7 @@ pub(super) struct Classes<'a> {
 }
 
 /// Who sends to one LID.
-pub(super) struct Feed {
+pub(super) struct SourceClasses {
     /// By row: the classes that its end ports send.
     pub before: Vec<ClassMask>,
     /// The same for the end ports that have survived.
@@ -72,11 +72,11 @@ pub(super) struct Feed {
     by_source: Vec<ClassMask>,
 }
 
-impl Feed {
-    pub fn of(net: &Net, classes: &Classes<'_>) -> Feed {
+impl SourceClasses {
+    pub fn of(net: &Net, classes: &Classes<'_>) -> SourceClasses {
         let rows = vec![0; net.rows.len()];
         let by_source = vec![0; if classes.by_hop() { classes.sources.len() } else { 0 }];
-        Feed { before: rows.clone(), now: rows, by_source }
+        SourceClasses { before: rows.clone(), now: rows, by_source }
     }
 }
 
@@ -189,7 +189,7 @@ impl<'a> Classes<'a> {
     }
 
     /// The planes that packets of a class take from the end ports of a row into an output.
-    pub fn entry(&self, feed: &Feed, class: usize, row: usize, output: PortNum) -> PlaneMask {
+    pub fn entry(&self, feed: &SourceClasses, class: usize, row: usize, output: PortNum) -> PlaneMask {
         let ClassLane::ByHop(sl) = self.lanes[class] else { return self.step(class, row, output, output) };
         let here = self.first[row] as usize..self.first[row + 1] as usize;
         let senders = self.sources[here.clone()].iter().zip(&feed.by_source[here]);
@@ -223,7 +223,7 @@ impl<'a> Classes<'a> {
     }
 
     /// Finds who sends to a LID.
-    pub fn feed(&self, net: &Net, fabric: &Fabric, owner: PortId, lid: Lid, feed: &mut Feed) {
+    pub fn feed(&self, net: &Net, fabric: &Fabric, owner: PortId, lid: Lid, feed: &mut SourceClasses) {
         self.feed_by_ends(net, fabric, owner, lid, feed);
         // A switch replies to whoever asked it. Where senders are distinguished, it is one of them.
         if self.switches && !self.tells_sources_apart() {
@@ -235,7 +235,7 @@ impl<'a> Classes<'a> {
         }
     }
 
-    fn feed_by_ends(&self, net: &Net, fabric: &Fabric, owner: PortId, lid: Lid, feed: &mut Feed) {
+    fn feed_by_ends(&self, net: &Net, fabric: &Fabric, owner: PortId, lid: Lid, feed: &mut SourceClasses) {
         let (mask, answers) = (self.mask(fabric, owner, lid), self.answers(fabric, owner, lid));
         if answers == 0 && !self.tells_sources_apart() {
             return self.feed_alike(net, fabric, owner, mask, feed);
@@ -258,7 +258,7 @@ impl<'a> Classes<'a> {
     }
 
     /// The same where all sources but the owner send alike: by counts, without a pass over the sources.
-    fn feed_alike(&self, net: &Net, fabric: &Fabric, owner: PortId, mask: ClassMask, feed: &mut Feed) {
+    fn feed_alike(&self, net: &Net, fabric: &Fabric, owner: PortId, mask: ClassMask, feed: &mut SourceClasses) {
         let all = |count: u32| if count > 0 { mask } else { 0 };
         for ((before, now), counts) in feed.before.iter_mut().zip(&mut feed.now).zip(&self.counts) {
             (*before, *now) = (all(counts[0]), all(counts[1]));

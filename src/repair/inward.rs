@@ -9,7 +9,7 @@ use super::balance::PairLoad;
 use super::blanked::{self, Start};
 use super::columns::LidColumns;
 use super::joining;
-use super::reconnect::{Pass, Taste, Unserved, WaySearch, serve};
+use super::reconnect::{Pass, SearchPreference, Unserved, WaySearch, serve};
 use super::subject::{Ground, Moment, RepairSubject};
 use super::trial::Trial;
 
@@ -34,14 +34,14 @@ pub(super) fn course(trial: &mut Trial<'_, '_>, start: Start<'_>, guide: Option<
     // Where no wave was tried nothing is served.
     let all = |&target: &u32| Unserved { target, rows: Vec::new() };
     let mut left: Vec<Unserved> = targets.iter().map(all).collect();
-    let by_guide = Taste { explore: false, clears: true, ..Taste::PLAIN };
-    for taste in guide.map(|_| by_guide).into_iter().chain([Taste::PLAIN]) {
+    let by_guide = SearchPreference { explore: false, clears: true, ..SearchPreference::PLAIN };
+    for preference in guide.map(|_| by_guide).into_iter().chain([SearchPreference::PLAIN]) {
         while !targets.is_empty() && tables.len() < WAVES && trial.work() < limit {
             let pass = Pass {
                 targets: std::mem::take(&mut targets),
                 prefer: start.columns,
                 toward: guide,
-                taste,
+                preference,
                 whole: false,
                 limit,
             };

@@ -1,6 +1,6 @@
 //! Waves of a course that are joined: which two can be one wave, and which need no `aged` between them.
 
-use super::classes::Feed;
+use super::classes::SourceClasses;
 use super::columns::{LidColumns, Ways};
 use super::net::{HERE, Net};
 use super::occupancy::{Entries, Occupancy, add_fair};
@@ -11,7 +11,7 @@ use super::subject::{Ground, Moment, RepairSubject};
 pub(super) fn proves(subject: &RepairSubject<'_>, ground: &Ground, tables: &[LidColumns], moment: Moment) -> bool {
     let net = &subject.net;
     let mut all = ground.quiet(subject);
-    let mut feed = Feed::of(net, &subject.classes);
+    let mut feed = SourceClasses::of(net, &subject.classes);
     let mut occupancy = Occupancy::new(net, &subject.classes);
     let (mut ways, mut fair) = (Ways::new(net), vec![false; net.channels.len()]);
     let mut loses = false;

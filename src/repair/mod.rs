@@ -17,7 +17,6 @@ mod columns;
 mod inward;
 mod joining;
 mod limits;
-mod making;
 mod net;
 mod occupancy;
 mod order;
@@ -25,6 +24,7 @@ mod probe;
 mod reconnect;
 mod relax;
 mod renew;
+mod steps;
 mod subject;
 mod trial;
 mod up_down;
@@ -38,8 +38,8 @@ use crate::tables::{Lft, SubnetTables};
 use crate::verify::InjectionRules;
 use columns::LidColumns;
 use limits::{LAST_CHANCE_WORK, RELAX_WORK, RENEWALS, STEP_WORK};
-use making::Making;
 use std::sync::Arc;
+use steps::RepairSteps;
 use subject::RepairSubject;
 
 /// What a repair reads.
@@ -222,23 +222,23 @@ pub fn repair_from(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result
     check(input)?;
     // First as if what turns back went on: waves that do without a wait then are good for every switch.
     let subject = RepairSubject::of(RepairInput { discards_turned_back: false, ..*input });
-    let mut making = begun(surveyed(&subject, base), true, STEP_WORK)?;
-    if !making.is_done() && input.discards_turned_back {
+    let mut steps = begun(surveyed(&subject, base), true, STEP_WORK)?;
+    if !steps.is_done() && input.discards_turned_back {
         let resting = RepairSubject::of(*input);
         // Most rows are refused for the same reasons as before, so one wave that ended for its work is not tried again.
-        let other = begun(making.anew(&resting), !making.is_cut_short(), LAST_CHANCE_WORK)?;
+        let other = begun(steps.anew(&resting), !steps.is_cut_short(), LAST_CHANCE_WORK)?;
         if other.is_done() {
             return Ok(ended(other));
         }
     }
-    if !making.is_done() && !making.is_tried_in_full() {
+    if !steps.is_done() && !steps.is_tried_in_full() {
         // There must be a wait. Wave 1 was only tried in part: now it serves as many rows before the wait as it can.
-        let mut trial = making.at_loss()?;
-        making.reconnect(&mut trial, LAST_CHANCE_WORK);
+        let mut trial = steps.at_loss()?;
+        steps.reconnect(&mut trial, LAST_CHANCE_WORK);
     }
-    making.finish()?;
-    making.relax();
-    Ok(ended(making))
+    steps.finish()?;
+    steps.relax();
+    Ok(ended(steps))
 }
 
 /// A first wave for the rows by which hosts send to hosts, by one search and without a guide: no row that is intact
@@ -249,15 +249,15 @@ pub fn repair_from(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result
 pub fn reconnect(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result<Repair, RepairError> {
     check(input)?;
     let subject = RepairSubject::of(RepairInput { target: None, discards_turned_back: false, ..*input });
-    let mut making = surveyed(&subject, base);
-    let mut trial = making.at_loss()?;
-    making.reconnect_hosts(&mut trial);
+    let mut steps = surveyed(&subject, base);
+    let mut trial = steps.at_loss()?;
+    steps.reconnect_hosts(&mut trial);
     drop(trial);
-    Ok(making.result())
+    Ok(steps.result())
 }
 
 /// The tables in force and what they do, before anything is tried.
-fn surveyed<'s, 'a>(subject: &'s RepairSubject<'a>, base: Option<&RepairBase>) -> Making<'s, 'a> {
+fn surveyed<'s, 'a>(subject: &'s RepairSubject<'a>, base: Option<&RepairBase>) -> RepairSteps<'s, 'a> {
     let (input, net, targets) = (&subject.input, &subject.net, &subject.targets);
     let base = base.filter(|base| base.suits(subject));
     let columns = match base {
@@ -265,26 +265,30 @@ fn surveyed<'s, 'a>(subject: &'s RepairSubject<'a>, base: Option<&RepairBase>) -
         None => LidColumns::read(input, net, targets, &input.tables.lfts),
     };
     let target = input.target.map(|lfts| columns.reread(input, net, targets, [&input.tables.lfts, lfts]));
-    Making::new(subject, base, columns, target)
+    RepairSteps::new(subject, base, columns, target)
 }
 
 /// Waves that need no wait, as far as there are any: one wave, and then several, for which `inward_work` may be spent.
-fn begun<'s, 'a>(mut making: Making<'s, 'a>, in_one: bool, inward_work: u64) -> Result<Making<'s, 'a>, RepairError> {
-    let mut trial = making.at_loss()?;
+fn begun<'s, 'a>(
+    mut steps: RepairSteps<'s, 'a>,
+    in_one: bool,
+    inward_work: u64,
+) -> Result<RepairSteps<'s, 'a>, RepairError> {
+    let mut trial = steps.at_loss()?;
     match in_one {
-        true => making.reconnect_if_all(&mut trial),
-        false => making.skip_reconnecting(),
+        true => steps.reconnect_if_all(&mut trial),
+        false => steps.skip_reconnecting(),
     }
-    making.inward(&mut trial, inward_work);
+    steps.inward(&mut trial, inward_work);
     drop(trial);
-    Ok(making)
+    Ok(steps)
 }
 
-fn ended(mut making: Making<'_, '_>) -> Repair {
-    making.join();
-    making.renew();
-    making.hurry();
-    making.result()
+fn ended(mut steps: RepairSteps<'_, '_>) -> Repair {
+    steps.join();
+    steps.renew();
+    steps.hurry();
+    steps.result()
 }
 
 impl Repair {

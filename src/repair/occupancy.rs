@@ -1,6 +1,6 @@
 //! Where packets of one LID can stand, and what they can wait for there: the closure of docs/PROOF.md for one LID.
 
-use super::classes::{ClassMask, Classes, Feed, PlaneMask};
+use super::classes::{ClassMask, Classes, PlaneMask, SourceClasses};
 use super::columns::Ways;
 use super::net::Net;
 
@@ -199,7 +199,7 @@ impl Occupancy {
 pub(super) struct Passage<'a> {
     pub net: &'a Net,
     pub classes: &'a Classes<'a>,
-    pub feed: &'a Feed,
+    pub feed: &'a SourceClasses,
     /// By channel: whether it exists.
     pub flags: &'a [bool],
     /// Whether packets that would go back whence they came end there.

@@ -5,16 +5,7 @@
 //! entries join with a way stay lost. That is soon seen, where a search that has to find it out tries everything.
 
 use super::columns::Ways;
-use super::trial::{Change, Trial};
-
-/// Within what a lost row is to have a way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Within {
-    /// The first wave.
-    OneWave,
-    /// Waves that wait for nothing.
-    NoWait,
-}
+use super::trial::{Change, Trial, Within};
 
 /// Whether some lost row of a target stays lost within what is asked. False says nothing: entries that are admitted one
 /// by one may still exclude each other.
@@ -82,21 +73,21 @@ mod tests {
                 };
                 for discards_turned_back in [false, true] {
                     let subject = RepairSubject::of(RepairInput { discards_turned_back, ..asked });
-                    let mut making = surveyed(&subject, None);
-                    let mut trial = making.at_loss().unwrap();
-                    let broken = making.broken().to_vec();
+                    let mut steps = surveyed(&subject, None);
+                    let mut trial = steps.at_loss().unwrap();
+                    let broken = steps.broken().to_vec();
                     let mut beyond = |within| {
                         let out = |&target: &u32| is_out_of_reach(&mut trial, target as usize, within);
                         broken.iter().copied().filter(out).collect::<Vec<u32>>()
                     };
                     let (one_wave, no_wait) = (beyond(Within::OneWave), beyond(Within::NoWait));
                     assert!(no_wait.iter().all(|target| one_wave.contains(target)), "{topology}");
-                    making.reconnect(&mut trial, u64::MAX);
-                    let left = making.left_targets();
+                    steps.reconnect(&mut trial, u64::MAX);
+                    let left = steps.left_targets();
                     assert!(one_wave.iter().all(|target| left.contains(target)), "{topology}: {one_wave:?}, {left:?}");
-                    if !making.is_done() {
-                        making.search_inward(&mut trial, LAST_CHANCE_WORK);
-                        assert!(no_wait.is_empty() || !making.is_done(), "{topology}: {no_wait:?}");
+                    if !steps.is_done() {
+                        steps.search_inward(&mut trial, LAST_CHANCE_WORK);
+                        assert!(no_wait.is_empty() || !steps.is_done(), "{topology}: {no_wait:?}");
                     }
                     losses += 1;
                     in_vain += usize::from(!one_wave.is_empty());

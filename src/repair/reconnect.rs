@@ -11,12 +11,12 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 /// What a search prefers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Taste<'t> {
+pub(super) struct SearchPreference<'t> {
     /// Entries that are tried before any others: those of a full re-route.
     pub toward: Option<&'t [u32]>,
     /// What a changed entry costs, in hops.
     pub change: u32,
-    /// Ways of equal length go by load where this is [`Taste::BY_LOAD`], else by noise from this seed.
+    /// Ways of equal length go by load where this is [`SearchPreference::BY_LOAD`], else by noise from this seed.
     pub seed: u64,
     /// The most hops of noise that are added to the length of a way.
     pub stray: u32,
@@ -28,12 +28,19 @@ pub(super) struct Taste<'t> {
     pub senders: bool,
 }
 
-impl Taste<'_> {
+impl SearchPreference<'_> {
     /// No seed.
     pub const BY_LOAD: u64 = 0;
 
-    pub const PLAIN: Taste<'static> =
-        Taste { toward: None, change: 1, seed: Taste::BY_LOAD, stray: 0, explore: true, clears: false, senders: false };
+    pub const PLAIN: SearchPreference<'static> = SearchPreference {
+        toward: None,
+        change: 1,
+        seed: SearchPreference::BY_LOAD,
+        stray: 0,
+        explore: true,
+        clears: false,
+        senders: false,
+    };
 }
 
 /// A row's candidate: hops, load, channel; the least first.
@@ -84,27 +91,27 @@ impl WaySearch {
         trial: &mut Trial<'_, '_>,
         load: &mut PairLoad,
         prefer: &[u32],
-        taste: Taste<'_>,
+        preference: SearchPreference<'_>,
     ) -> Vec<u32> {
         // Odd, because the generator never leaves zero.
-        self.random = Random(taste.seed | 1);
+        self.random = Random(preference.seed | 1);
         let mut left = self.missing(trial.subject, trial.target, &trial.now);
         if left.is_empty() {
             return left;
         }
         self.deliver(trial);
-        if let Some(toward) = taste.toward {
+        if let Some(toward) = preference.toward {
             self.follow(trial, &left, toward);
         }
         left.retain(|&row| self.hops[row as usize] == NONE);
-        if taste.explore {
+        if preference.explore {
             self.weigh(trial, &left);
-            self.explore(trial, load, prefer, taste, &left);
+            self.explore(trial, load, prefer, preference, &left);
         }
         // The load of this target is counted anew once it is served, over its whole column.
         self.added.drain(..).for_each(|(channel, pairs)| load.pairs[channel as usize] -= pairs);
         left.retain(|&row| self.hops[row as usize] == NONE);
-        if let Some(toward) = taste.toward.filter(|_| taste.clears) {
+        if let Some(toward) = preference.toward.filter(|_| preference.clears) {
             self.clear(trial, &left, toward);
         }
         left
@@ -209,7 +216,7 @@ impl WaySearch {
         trial: &mut Trial<'_, '_>,
         load: &mut PairLoad,
         prefer: &[u32],
-        taste: Taste<'_>,
+        preference: SearchPreference<'_>,
         left: &[u32],
     ) {
         let net = &trial.subject.net;
@@ -217,7 +224,7 @@ impl WaySearch {
         for &row in left {
             for channel in net.out(row as usize) {
                 if self.hops[net.to(channel)] != NONE {
-                    self.offer(trial, load, prefer, taste, channel);
+                    self.offer(trial, load, prefer, preference, channel);
                 }
             }
         }
@@ -227,7 +234,7 @@ impl WaySearch {
             if self.hops[row] != NONE {
                 continue;
             }
-            if taste.seed == Taste::BY_LOAD {
+            if preference.seed == SearchPreference::BY_LOAD {
                 // Loads have risen since the offer. They only rise during a search, so what stays in front is the
                 // least.
                 let now = self.bottleneck(trial, load, channel);
@@ -247,25 +254,36 @@ impl WaySearch {
             }
             for arriving in net.into(row) {
                 if self.hops[net.channel(arriving).from as usize] == NONE {
-                    self.offer(trial, load, prefer, taste, arriving);
+                    self.offer(trial, load, prefer, preference, arriving);
                 }
             }
         }
     }
 
     /// Offers a channel to a row that has a way from its far end.
-    fn offer(&mut self, trial: &Trial<'_, '_>, load: &PairLoad, prefer: &[u32], taste: Taste<'_>, channel: u32) {
+    fn offer(
+        &mut self,
+        trial: &Trial<'_, '_>,
+        load: &PairLoad,
+        prefer: &[u32],
+        preference: SearchPreference<'_>,
+        channel: u32,
+    ) {
         let net = &trial.subject.net;
         let row = net.channel(channel).from as usize;
-        if !net.kept[channel as usize] || !net.stays[row] || taste.senders && net.ends[row] == 0 {
+        if !net.kept[channel as usize] || !net.stays[row] || preference.senders && net.ends[row] == 0 {
             return;
         }
         // Paid by this row alone, and not carried on in `hops`: it weighs a row's write against one more hop, and rows
         // further out choose by how far it really is.
-        let dearer = if prefer[row] == channel { 0 } else { taste.change };
-        let noise = if taste.stray > 0 { (self.random.next() % u64::from(taste.stray + 1)) as u32 } else { 0 };
-        let weight =
-            if taste.seed == Taste::BY_LOAD { self.bottleneck(trial, load, channel) } else { self.random.next() };
+        let dearer = if prefer[row] == channel { 0 } else { preference.change };
+        let noise =
+            if preference.stray > 0 { (self.random.next() % u64::from(preference.stray + 1)) as u32 } else { 0 };
+        let weight = if preference.seed == SearchPreference::BY_LOAD {
+            self.bottleneck(trial, load, channel)
+        } else {
+            self.random.next()
+        };
         self.heap.push(Reverse((self.hops[net.to(channel)] + 1 + dearer + noise, weight, channel)));
     }
 
@@ -300,7 +318,7 @@ pub(super) struct Pass<'p> {
     pub prefer: &'p super::columns::LidColumns,
     /// By target: entries that are tried first.
     pub toward: Option<&'p super::columns::LidColumns>,
-    pub taste: Taste<'static>,
+    pub preference: SearchPreference<'static>,
     /// Whether a target that cannot be served in full is left as it was.
     pub whole: bool,
     /// Work of the subject after which nothing more is tried, once some target could not be served in full.
@@ -336,9 +354,9 @@ pub(super) fn serve(
         }
         trial.turn_to(at);
         let mark: Mark = trial.mark();
-        let taste = Taste { toward: pass.toward.map(|columns| columns.column(at)), ..pass.taste };
+        let preference = SearchPreference { toward: pass.toward.map(|columns| columns.column(at)), ..pass.preference };
         let before = trial.now.clone();
-        let mut rows = search.run(trial, load, pass.prefer.column(at), taste);
+        let mut rows = search.run(trial, load, pass.prefer.column(at), preference);
         if pass.whole && !rows.is_empty() {
             trial.roll_back(mark);
             trial.now.copy_from_slice(&before);

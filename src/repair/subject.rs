@@ -1,7 +1,7 @@
 //! What is repaired: the net, the classes, the LIDs; and the dependencies that tables cause by themselves.
 
 use super::base::RepairBase;
-use super::classes::{Classes, Feed};
+use super::classes::{Classes, SourceClasses};
 use super::columns::{LidColumns, WantedLid, Ways};
 use super::net::{NONE, Net};
 use super::occupancy::{Entries, Occupancy, Passage};
@@ -44,13 +44,13 @@ impl<'a> RepairSubject<'a> {
     }
 
     /// Finds who sends to a target.
-    pub fn feed(&self, target: usize, feed: &mut Feed) {
+    pub fn feed(&self, target: usize, feed: &mut SourceClasses) {
         let WantedLid { owner, lid, .. } = self.targets[target];
         self.classes.feed(&self.net, self.input.before, owner, lid, feed);
     }
 
     /// What a walk reads.
-    pub fn passage<'s>(&'s self, feed: &'s Feed, moment: Moment, fair: &'s [bool]) -> Passage<'s> {
+    pub fn passage<'s>(&'s self, feed: &'s SourceClasses, moment: Moment, fair: &'s [bool]) -> Passage<'s> {
         let flags = match moment {
             Moment::Loss => &self.existed,
             Moment::Aged => &self.net.alive,
@@ -64,7 +64,7 @@ impl<'a> RepairSubject<'a> {
     pub fn settle(
         &self,
         column: &[u32],
-        feed: &Feed,
+        feed: &SourceClasses,
         moment: Moment,
         occupancy: &mut Occupancy,
         emit: &mut impl FnMut(u32, u32),
@@ -271,7 +271,7 @@ fn add_settled(
     moment: Moment,
     all: &mut LaneBits,
 ) {
-    let mut feed = Feed::of(&subject.net, &subject.classes);
+    let mut feed = SourceClasses::of(&subject.net, &subject.classes);
     let mut occupancy = Occupancy::new(&subject.net, &subject.classes);
     for target in targets {
         subject.feed(target, &mut feed);

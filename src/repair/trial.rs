@@ -1,13 +1,21 @@
 //! Tries changes of entries against an order of lanes: kept where every mixture of old and new entries leaves the
 //! dependencies without a cycle and leads nobody round, taken back otherwise.
 
-use super::classes::Feed;
+use super::classes::SourceClasses;
 use super::columns::{LidColumns, Ways};
 use super::net::{HERE, NONE, Net};
 use super::occupancy::{Entries, Occupancy, add_fair};
 use super::order::LaneOrder;
-use super::probe::Within;
 use super::subject::{Ground, Moment, RepairSubject};
+
+/// Within what a lost row is to have a way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Within {
+    /// The first wave.
+    OneWave,
+    /// Waves that wait for nothing.
+    NoWait,
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Change {
@@ -15,7 +23,7 @@ pub(super) struct Change {
     pub entry: u32,
 }
 
-/// A wave in the making: its old tables, its new ones as far as they are known, and the order that proves them.
+/// A wave under construction: its old tables, its new ones as far as they are known, and the order that proves them.
 pub(super) struct Trial<'s, 'a> {
     pub subject: &'s RepairSubject<'a>,
     /// The tables before each wave that this one follows with no barrier between: what they put anywhere is still
@@ -26,7 +34,7 @@ pub(super) struct Trial<'s, 'a> {
     pub order: LaneOrder,
     moment: Moment,
     occupancy: Occupancy,
-    feed: Feed,
+    feed: SourceClasses,
     /// The target in hand.
     pub target: usize,
     /// Its old entries.
@@ -55,7 +63,7 @@ impl<'s, 'a> Trial<'s, 'a> {
         Some(Trial {
             order: ground.order(subject, old, moment)?,
             occupancy: Occupancy::new(net, classes),
-            feed: Feed::of(net, classes),
+            feed: SourceClasses::of(net, classes),
             intact: Ways::new(net),
             fair: vec![false; net.channels.len()],
             seen: vec![0; net.rows.len()],

@@ -3,7 +3,7 @@
 use super::quantity::{count, duration};
 use super::screen::line;
 use reconfig::scenario::AdversaryReport;
-use reconfig::scenario::adversary::{Deed, Role, Schedule};
+use reconfig::scenario::adversary::{Role, Schedule, StepAction};
 
 /// The adversary's part of a report.
 pub fn adversary(text: &mut String, report: &AdversaryReport) {
@@ -33,15 +33,15 @@ fn ways(text: &mut String, schedule: &Schedule) {
 
 fn steps(text: &mut String, schedule: &Schedule) {
     for step in &schedule.steps {
-        let deed = match &step.what {
-            Deed::Death => "what is to die dies".to_string(),
-            Deed::Write { device, what, .. } => format!("a late Set lands: {device}, {what}"),
-            Deed::Park { lane, at, behind: None } => format!("packet {lane} takes its place: {at}"),
-            Deed::Park { lane, at, behind: Some(host) } => {
+        let action = match &step.what {
+            StepAction::Death => "the element fails".to_string(),
+            StepAction::Write { device, what, .. } => format!("a late Set lands: {device}, {what}"),
+            StepAction::Park { lane, at, behind: None } => format!("packet {lane} takes its place: {at}"),
+            StepAction::Park { lane, at, behind: Some(host) } => {
                 format!("packet {lane} takes its place: {at}, behind packets to {host}, whose link is kept busy")
             }
         };
-        line(text, format_args!("  {:>8}  {deed}", duration(step.at_ns)));
+        line(text, format_args!("  {:>8}  {action}", duration(step.at_ns)));
     }
     let sent = |role: Role| {
         let trains = schedule.trains.iter().filter(|train| train.role == role);

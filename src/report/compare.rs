@@ -17,9 +17,9 @@ pub(super) const ROWS: [Row; 26] = [
     ("change took", |r| r.change_ns().map_or("–".into(), duration)),
     ("SMPs", |r| count(r.smps().total)),
     ("longest gap in delivery", |r| unless_deadlocked(r, duration(r.longest_gap_ns))),
-    ("throughput before", |r| throughput(r, "before")),
-    ("throughput during", |r| throughput(r, "during")),
-    ("throughput after", |r| throughput(r, "after")),
+    ("throughput before", |r| run::throughput(r, "before")),
+    ("throughput during", |r| run::throughput(r, "during")),
+    ("throughput after", |r| run::throughput(r, "after")),
     ("latency p50 before", |r| latency(r.latency_ns.before.p50)),
     ("latency p50 during", |r| unless_deadlocked(r, latency(r.latency_ns.during.p50))),
     ("latency p99 during", |r| unless_deadlocked(r, latency(r.latency_ns.during.p99))),
@@ -40,17 +40,6 @@ pub(super) const ROWS: [Row; 26] = [
     ("pairs that sent no more", |r| outage(r, |own| count(own.not_seen_again as u64))),
     ("pairs cut off for good", |r| outage(r, |own| count(own.cut_off as u64))),
 ];
-
-/// The throughput in a period; a dash for one that the run did not reach.
-pub(super) fn throughput(report: &SimulationReport, period: &str) -> String {
-    let (marks, through) = (report.series.marks, report.throughput);
-    let (was, share) = match period {
-        "before" => (marks.during_ns.is_none_or(|ns| ns > marks.before_ns), through.before),
-        "during" => (marks.during_ns.is_some(), through.during),
-        _ => (marks.after_ns.is_some(), through.after),
-    };
-    if was { percent(share) } else { "–".to_string() }
-}
 
 /// A value of the change; a dash where a deadlock ended the run. What waits in its circle has no latency, and the gap
 /// that it makes has no end, so what was measured before would pass for the best of all.

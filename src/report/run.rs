@@ -1,7 +1,6 @@
 //! Common parts of reports of simulated runs: phases, fates of packets, how a run ended.
 
-use super::compare;
-use super::quantity::{count, counted, duration, latency, repaired, root_pair};
+use super::quantity::{count, counted, duration, latency, percent, repaired, root_pair};
 use super::screen::{line, number, show, table};
 use comfy_table::Cell;
 use reconfig::scenario::{Ending, Latency, Periods, PhaseReport, SimulationReport, SubnetChange};
@@ -58,7 +57,7 @@ pub(super) fn traffic(text: &mut String, report: &SimulationReport) {
     let periods: [(&str, Latency); 3] = [("before", before), ("during", during), ("after", after)];
     for (name, own) in periods.into_iter().filter(|(name, _)| report.has_change() || *name != "during") {
         let cells = [own.p50, own.p99, own.max].map(|ns| number(latency(ns)));
-        rows.add_row([Cell::new(name)].into_iter().chain(cells).chain([number(compare::throughput(report, name))]));
+        rows.add_row([Cell::new(name)].into_iter().chain(cells).chain([number(throughput(report, name))]));
     }
     show(text, &rows);
 }
@@ -144,4 +143,15 @@ pub(super) fn lost(outcome: Ending, packets: &PacketCounts) -> String {
         (lost, all) => format!("{} lost to the change, {} in all", counted(lost, "packet"), count(all)),
     };
     lost + &stranded
+}
+
+/// The throughput in a period; a dash for one that the run did not reach.
+pub(super) fn throughput(report: &SimulationReport, period: &str) -> String {
+    let (marks, through) = (report.series.marks, report.throughput);
+    let (was, share) = match period {
+        "before" => (marks.during_ns.is_none_or(|ns| ns > marks.before_ns), through.before),
+        "during" => (marks.during_ns.is_some(), through.during),
+        _ => (marks.after_ns.is_some(), through.after),
+    };
+    if was { percent(share) } else { "–".to_string() }
 }

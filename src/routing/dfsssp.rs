@@ -13,7 +13,7 @@ use super::downhill::{CostModel, Downhill};
 use super::earlier::Earlier;
 use super::flat_graph::NONE;
 use super::forest::{Forest, TreeProblem};
-use super::layers::{Grove, Layers};
+use super::layers::{Layers, TreeGroup};
 use super::load::Load;
 use super::{Demand, Engine, RouteError};
 use crate::fabric::Fabric;
@@ -33,22 +33,22 @@ impl Engine for Dfsssp {
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
         let problem = TreeProblem::new(NAME, fabric, demand)?;
         let Some(switch_tree) = problem.switch_tree() else { return Ok(problem.without_routes()) };
-        let (mut forest, groves) = lightest_ways(&problem);
+        let (mut forest, groups) = lightest_ways(&problem);
         let mut layers = Layers::new(&problem.net, &switch_tree);
-        layers.place_all(&mut forest, &groves);
+        layers.place_all(&mut forest, &groups);
         problem.offers(layers.count())?;
         Ok(problem.function(&forest, &switch_tree, |end, path| end * demand.paths + path))
     }
 }
 
 /// The trees, by rank of the end port and path; load is spread over all channels of a way.
-fn lightest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<Grove>) {
+fn lightest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<TreeGroup>) {
     let (net, hosts, paths) = (&problem.net, problem.hosts(), problem.paths());
     let mut forest = Forest::new(net.rows(), problem.ends.len() * paths);
     let (mut load, mut downhill) = (Load::new(net, 0, paths), Downhill::new(net));
     let mut next = vec![NONE; net.rows()];
     let mut earlier = Earlier::new(net.rows(), paths);
-    let mut groves = Vec::new();
+    let mut groups = Vec::new();
     for ends in problem.borne() {
         downhill.aim(net, problem.ends[ends.start].row);
         let trees = ends.start * paths..ends.end * paths;
@@ -63,7 +63,7 @@ fn lightest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<Grove>) {
                 earlier.begin();
             }
         }
-        groves.push(Grove::new(&downhill, trees, hosts.clone()));
+        groups.push(TreeGroup::new(&downhill, trees, hosts.clone()));
     }
-    (forest, groves)
+    (forest, groups)
 }

@@ -10,7 +10,7 @@ use super::downhill::{CostModel, Downhill};
 use super::earlier::Earlier;
 use super::flat_graph::NONE;
 use super::forest::{Forest, TreeProblem};
-use super::layers::{Grove, Layers};
+use super::layers::{Layers, TreeGroup};
 use super::load::Load;
 use super::{Demand, Engine, RouteError};
 use crate::fabric::Fabric;
@@ -30,12 +30,12 @@ impl Engine for Lash {
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError> {
         let problem = TreeProblem::new(NAME, fabric, demand)?;
         let Some(switch_tree) = problem.switch_tree() else { return Ok(problem.without_routes()) };
-        let (mut forest, groves) = shortest_ways(&problem);
+        let (mut forest, groups) = shortest_ways(&problem);
         let mut layers = Layers::new(&problem.net, &switch_tree);
-        layers.place_all(&mut forest, &groves);
+        layers.place_all(&mut forest, &groups);
         problem.offers(layers.count())?;
         if layers.count() > 1 {
-            layers.balance(&mut forest, &groves);
+            layers.balance(&mut forest, &groups);
         }
         let sizes = problem.borne().into_iter().enumerate();
         let rank: Vec<usize> = sizes.flat_map(|(rank, ends)| std::iter::repeat_n(rank, ends.len())).collect();
@@ -44,13 +44,13 @@ impl Engine for Lash {
 }
 
 /// The trees, by rank of the switch that delivers and path.
-fn shortest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<Grove>) {
+fn shortest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<TreeGroup>) {
     let (net, hosts, borne, paths) = (&problem.net, problem.hosts(), problem.borne(), problem.paths());
     let mut forest = Forest::new(net.rows(), borne.len() * paths);
     let (mut load, mut downhill) = (Load::new(net, 0, paths), Downhill::new(net));
     let mut next = vec![NONE; net.rows()];
     let mut earlier = Earlier::new(net.rows(), paths);
-    let mut groves = Vec::new();
+    let mut groups = Vec::new();
     for (rank, ends) in borne.into_iter().enumerate() {
         downhill.aim(net, problem.ends[ends.start].row);
         // One way serves all end ports of a switch, so it carries what all of them receive.
@@ -64,7 +64,7 @@ fn shortest_ways(problem: &TreeProblem<'_>) -> (Forest, Vec<Grove>) {
         }
         load.release();
         earlier.begin();
-        groves.push(Grove::new(&downhill, trees, carried));
+        groups.push(TreeGroup::new(&downhill, trees, carried));
     }
-    (forest, groves)
+    (forest, groups)
 }

@@ -14,7 +14,7 @@ use std::ops::Range;
 const GIVE_UP: usize = 64;
 
 /// The trees towards one row, all of which have ways of the same lengths.
-pub(super) struct Grove {
+pub(super) struct TreeGroup {
     /// Numbers of the trees.
     trees: Range<usize>,
     /// Rows in ascending order of hops.
@@ -25,15 +25,15 @@ pub(super) struct Grove {
     carried: Vec<u64>,
 }
 
-impl Grove {
-    pub fn new(downhill: &Downhill, trees: Range<usize>, carried: Vec<u64>) -> Grove {
+impl TreeGroup {
+    pub fn new(downhill: &Downhill, trees: Range<usize>, carried: Vec<u64>) -> TreeGroup {
         let order = downhill.order().to_vec();
         let levels = order.chunk_by(|&a, &b| downhill.hops(a as usize) == downhill.hops(b as usize));
         let ends = levels.scan(0, |end, level| {
             *end += level.len();
             Some(*end)
         });
-        Grove { trees, ends: ends.collect(), order, carried }
+        TreeGroup { trees, ends: ends.collect(), order, carried }
     }
 
     /// The rows that are `hops` hops away.
@@ -54,13 +54,13 @@ struct Way {
 }
 
 /// All ways, the longest first.
-fn longest_first(groves: &[Grove]) -> impl Iterator<Item = Way> + '_ {
-    let most = groves.iter().map(|grove| grove.ends.len()).max().unwrap_or(0);
+fn longest_first(groups: &[TreeGroup]) -> impl Iterator<Item = Way> + '_ {
+    let most = groups.iter().map(|group| group.ends.len()).max().unwrap_or(0);
     (1..most).rev().flat_map(move |hops| {
-        groves.iter().flat_map(move |grove| {
-            grove.trees.clone().flat_map(move |tree| {
-                let rows = grove.rows_at(hops).iter().map(|&row| row as usize);
-                rows.map(move |row| Way { row, tree, carried: grove.carried[row] })
+        groups.iter().flat_map(move |group| {
+            group.trees.clone().flat_map(move |tree| {
+                let rows = group.rows_at(hops).iter().map(|&row| row as usize);
+                rows.map(move |row| Way { row, tree, carried: group.carried[row] })
             })
         })
     })
@@ -98,8 +98,8 @@ impl<'a> Layers<'a> {
     }
 
     /// Places every way, on as many layers as needed; stops at [`GIVE_UP`], far more than any subnet has.
-    pub fn place_all(&mut self, forest: &mut Forest, groves: &[Grove]) {
-        for way in longest_first(groves) {
+    pub fn place_all(&mut self, forest: &mut Forest, groups: &[TreeGroup]) {
+        for way in longest_first(groups) {
             if self.layers.len() >= GIVE_UP {
                 return;
             }
@@ -124,10 +124,10 @@ impl<'a> Layers<'a> {
     }
 
     /// Moves ways from layers above the mean load to those below, the emptiest first.
-    pub fn balance(&mut self, forest: &mut Forest, groves: &[Grove]) {
+    pub fn balance(&mut self, forest: &mut Forest, groups: &[TreeGroup]) {
         let share = self.carried.iter().sum::<u64>() / self.carried.len() as u64;
-        let mut uses = self.count_uses(forest, groves);
-        for way in longest_first(groves).filter(|way| way.carried > 0) {
+        let mut uses = self.count_uses(forest, groups);
+        for way in longest_first(groups).filter(|way| way.carried > 0) {
             let from = usize::from(forest.layer(way.row, way.tree));
             if self.carried[from] <= share {
                 continue;
@@ -148,10 +148,10 @@ impl<'a> Layers<'a> {
     }
 
     /// By layer and slot: the number of ways that take a dependency; the switch tree is one of them.
-    fn count_uses(&mut self, forest: &Forest, groves: &[Grove]) -> Vec<Vec<u32>> {
+    fn count_uses(&mut self, forest: &Forest, groups: &[TreeGroup]) -> Vec<Vec<u32>> {
         let mut uses = vec![vec![0; self.net.slots()]; self.layers.len()];
         self.fixed.iter().for_each(|&(before, after)| uses[0][self.net.slot(before, after)] += 1);
-        for way in longest_first(groves) {
+        for way in longest_first(groups) {
             self.look_at(forest, way);
             let uses = &mut uses[usize::from(forest.layer(way.row, way.tree))];
             self.way.iter().for_each(|&(before, after)| uses[self.net.slot(before, after)] += 1);

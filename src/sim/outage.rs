@@ -76,7 +76,7 @@ struct Return {
 
 /// A packet that was lost; times in ticks.
 #[derive(Clone, Copy)]
-pub(super) struct Casualty {
+pub(super) struct LostPacket {
     pub ends: Ends,
     pub sent: Ticks,
     /// When the cause of the loss set in.
@@ -98,8 +98,8 @@ impl Outages {
         *self = Outages { is_counting: true, ..Outages::default() };
     }
 
-    fn lost(&mut self, packet: Casualty) {
-        let Casualty { ends, sent, since } = packet;
+    fn lost(&mut self, packet: LostPacket) {
+        let LostPacket { ends, sent, since } = packet;
         let new = || Broken { lost: 0, since, last_sent: sent, back: None };
         let pair = self.broken.entry(ends).or_insert_with(|| {
             self.out += 1;
@@ -181,7 +181,7 @@ impl Sim {
         let ends = self.ends_of(id);
         if self.ledger.outages.is_counting && ends.1.is_some() {
             let sent = self.set_out(id);
-            self.ledger.outages.lost(Casualty { ends, sent, since });
+            self.ledger.outages.lost(LostPacket { ends, sent, since });
         }
     }
 }
@@ -203,7 +203,7 @@ mod tests {
         let mut outages = Outages::default();
         for fate in fates {
             match *fate {
-                Fate::Lost(sent, now) => outages.lost(Casualty { ends: ENDS, sent, since: now }),
+                Fate::Lost(sent, now) => outages.lost(LostPacket { ends: ENDS, sent, since: now }),
                 Fate::Arrived(sent, now) => outages.arrived(ENDS, sent, now),
             }
         }

@@ -5,7 +5,7 @@
 //! A case that fails prints itself, shrunk. The same worlds are drawn each time: `RECONFIG_CRASHES=N` draws N of them,
 //! `PROPTEST_RNG_SEED` others, and `RECONFIG_CRASHES=forever` draws others until somebody stops it or one fails.
 
-use super::world::{Death, Deed, Life, Setting, World};
+use super::world::{Death, Life, Setting, World, WorldEvent};
 use super::{loses, sound};
 use crate::support::{is_thorough, seeded};
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ const TOPOLOGIES: [&str; 8] = [
     "random-regular:8,4,2",
 ];
 
-/// A deed; switches and cables by their number among those that may be chosen, modulo how many there are.
+/// A event; switches and cables by their number among those that may be chosen, modulo how many there are.
 #[derive(Clone, Copy, Debug)]
 enum Drawn {
     SwitchDies(usize),
@@ -70,7 +70,7 @@ enum Successor {
 #[derive(Clone, Debug)]
 struct Case {
     setting: Setting,
-    deeds: Vec<(u64, Drawn)>,
+    events: Vec<(u64, Drawn)>,
     /// After each death in turn, until there are no more: the device that is switched off and on before anybody
     /// follows, by its number among those that may be.
     offs: Vec<usize>,
@@ -78,7 +78,7 @@ struct Case {
     deaths: Vec<(usize, Successor)>,
 }
 
-/// A case that went wrong once: its setting, deeds, and deaths of managers.
+/// A case that went wrong once: its setting, events, and deaths of managers.
 type Past<'a> = (Setting, &'a [(u64, Drawn)], &'a [(usize, Successor)]);
 
 fn sick() -> impl Strategy<Value = SickAttribute> {
@@ -87,7 +87,7 @@ fn sick() -> impl Strategy<Value = SickAttribute> {
     sick.prop_map(|(attribute, sickness, writes_only)| SickAttribute { attribute, sickness, writes_only })
 }
 
-fn deed() -> impl Strategy<Value = Drawn> {
+fn event() -> impl Strategy<Value = Drawn> {
     prop_oneof![
         4 => NUMBERS.prop_map(Drawn::SwitchDies),
         2 => NUMBERS.prop_map(Drawn::HostDies),
@@ -103,13 +103,13 @@ fn deed() -> impl Strategy<Value = Drawn> {
 /// The same, with devices that fail at an attribute, and others that get well.
 fn sick_deed() -> impl Strategy<Value = Drawn> {
     prop_oneof![
-        4 => deed(),
+        4 => event(),
         2 => (NUMBERS, sick()).prop_map(|(which, sick)| Drawn::DeviceSickens(which, sick)),
         1 => Just(Drawn::DeviceHeals),
     ]
 }
 
-fn cases(deed: impl Strategy<Value = Drawn>) -> impl Strategy<Value = Case> {
+fn cases(event: impl Strategy<Value = Drawn>) -> impl Strategy<Value = Case> {
     // Within a phase, within a change, after it.
     let delay_ns = select(&[0u64, 20_000, 200_000, 1_000_000, 10_000_000][..]);
     let successor =
@@ -127,11 +127,11 @@ fn cases(deed: impl Strategy<Value = Drawn>) -> impl Strategy<Value = Case> {
         patient: true,
         arming: Arming::Off,
     });
-    let deeds = prop::collection::vec((delay_ns, deed), 1..4);
+    let events = prop::collection::vec((delay_ns, event), 1..4);
     let deaths = prop::collection::vec((prop_oneof![0usize..100, 0usize..1_500], successor), 0..4);
     // Two in three worlds have none.
     let offs = prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(NUMBERS, 1..3)];
-    (setting, deeds, offs, deaths).prop_map(|(setting, deeds, offs, deaths)| Case { setting, deeds, offs, deaths })
+    (setting, events, offs, deaths).prop_map(|(setting, events, offs, deaths)| Case { setting, events, offs, deaths })
 }
 
 /// Switches but those of managers, and hosts but those of managers.
@@ -144,8 +144,8 @@ fn devices(world: &World) -> (Vec<NodeId>, Vec<NodeId>) {
     (switches, hosts.collect())
 }
 
-/// The deeds of a case: never at the switches of the two ports that managers are at.
-fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
+/// The events of a case: never at the switches of the two ports that managers are at.
+fn events(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, WorldEvent)> {
     let fabric = &world.fabric;
     let is_switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
     let cables: Vec<PortId> = fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).map(|(a, _)| a).collect();
@@ -153,45 +153,45 @@ fn deeds(world: &World, drawn: &[(u64, Drawn)]) -> Vec<(u64, Deed)> {
     let devices: Vec<NodeId> = switches.iter().chain(&hosts).copied().collect();
     let links: Vec<PortId> = fabric.links().map(|(a, _)| a).collect();
     let (mut dead, mut unplugged, mut aside, mut sickened) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut deed = |drawn: Drawn| match drawn {
+    let mut event = |drawn: Drawn| match drawn {
         Drawn::SwitchDies(which) => {
             let node = switches[which % switches.len()];
             (!dead.contains(&node)).then(|| {
                 dead.push(node);
-                Deed::Dies(node)
+                WorldEvent::Dies(node)
             })
         }
         Drawn::HostDies(which) => {
             let node = hosts[which % hosts.len()];
             (!dead.contains(&node)).then(|| {
                 dead.push(node);
-                Deed::Dies(node)
+                WorldEvent::Dies(node)
             })
         }
-        Drawn::Revives => dead.pop().map(Deed::Revives),
+        Drawn::Revives => dead.pop().map(WorldEvent::Revives),
         Drawn::CableGoes(which) => {
             let port = cables[which % cables.len()];
             (!unplugged.contains(&port)).then(|| {
                 unplugged.push(port);
-                Deed::Unplugged(port)
+                WorldEvent::Unplugged(port)
             })
         }
-        Drawn::LinkBounces(which) => Some(Deed::Bounces(links[which % links.len()])),
-        Drawn::CableComes => unplugged.pop().map(Deed::Plugged),
+        Drawn::LinkBounces(which) => Some(WorldEvent::Bounces(links[which % links.len()])),
+        Drawn::CableComes => unplugged.pop().map(WorldEvent::Plugged),
         Drawn::SwitchRemoved(which) => {
             let node = switches[which % switches.len()];
             aside.push(node);
-            Some(Deed::Removed(node))
+            Some(WorldEvent::Removed(node))
         }
-        Drawn::SwitchTakenBack => aside.pop().map(Deed::TakenBack),
+        Drawn::SwitchTakenBack => aside.pop().map(WorldEvent::TakenBack),
         Drawn::DeviceSickens(which, sick) => {
             let node = devices[which % devices.len()];
             sickened.push(node);
-            Some(Deed::Sickens(node, sick))
+            Some(WorldEvent::Sickens(node, sick))
         }
-        Drawn::DeviceHeals => sickened.pop().map(Deed::Heals),
+        Drawn::DeviceHeals => sickened.pop().map(WorldEvent::Heals),
     };
-    drawn.iter().filter_map(|(delay_ns, drawn)| Some((*delay_ns, deed(*drawn)?))).collect()
+    drawn.iter().filter_map(|(delay_ns, drawn)| Some((*delay_ns, event(*drawn)?))).collect()
 }
 
 /// What happened in worlds, and how often.
@@ -213,7 +213,7 @@ impl Tally {
         if case.setting.loss > 0.0 {
             Tally::count(&mut self.faults, "2 % of MADs lost");
         }
-        lived.deeds.iter().for_each(|deed| Tally::count(&mut self.faults, name(deed)));
+        lived.events.iter().for_each(|event| Tally::count(&mut self.faults, name(event)));
         lived.killed.iter().for_each(|next| Tally::count(&mut self.faults, format!("killed, then {next:?}")));
         (0..lived.offs).for_each(|_| Tally::count(&mut self.faults, "switched off and on, no manager there"));
         lived.arrivals.iter().for_each(|&arrival| Tally::count(&mut self.arrivals, arrival));
@@ -223,18 +223,20 @@ impl Tally {
     }
 }
 
-fn name(deed: &Deed) -> String {
-    let name = match deed {
-        Deed::Dies(_) => "device dies",
-        Deed::Revives(_) => "device comes back",
-        Deed::Unplugged(_) => "cable goes",
-        Deed::Plugged(_) => "cable comes back",
-        Deed::Bounces(_) => "link bounces",
-        Deed::Restarts(_) => "device switched off and on",
-        Deed::Removed(_) => "switch set aside",
-        Deed::TakenBack(_) => "switch taken back",
-        Deed::Sickens(_, SickAttribute { attribute, sickness, .. }) => return format!("{sickness:?} at {attribute:?}"),
-        Deed::Heals(_) => "device gets well",
+fn name(event: &WorldEvent) -> String {
+    let name = match event {
+        WorldEvent::Dies(_) => "device dies",
+        WorldEvent::Revives(_) => "device comes back",
+        WorldEvent::Unplugged(_) => "cable goes",
+        WorldEvent::Plugged(_) => "cable comes back",
+        WorldEvent::Bounces(_) => "link bounces",
+        WorldEvent::Restarts(_) => "device switched off and on",
+        WorldEvent::Removed(_) => "switch set aside",
+        WorldEvent::TakenBack(_) => "switch taken back",
+        WorldEvent::Sickens(_, SickAttribute { attribute, sickness, .. }) => {
+            return format!("{sickness:?} at {attribute:?}");
+        }
+        WorldEvent::Heals(_) => "device gets well",
     };
     name.to_string()
 }
@@ -243,7 +245,7 @@ fn name(deed: &Deed) -> String {
 #[derive(Default)]
 struct Lived {
     arrivals: Vec<&'static str>,
-    deeds: Vec<Deed>,
+    events: Vec<WorldEvent>,
     killed: Vec<Successor>,
     /// Devices that were switched off and on while no manager was there.
     offs: usize,
@@ -253,7 +255,7 @@ struct Lived {
 /// Lives one case.
 fn live(case: &Case) -> Lived {
     let world = World::new(case.setting);
-    let mut rest = &deeds(&world, &case.deeds)[..];
+    let mut rest = &events(&world, &case.events)[..];
     let (mut deaths, mut offs) = (case.deaths.iter(), case.offs.iter());
     let (mut port, mut journal) = (world.sm, Some(world.journal()));
     let (mut lived, mut may_lose) = (Lived::default(), case.setting.fenced);
@@ -267,8 +269,8 @@ fn live(case: &Case) -> Lived {
         let stands_still = life.changes.iter().find(|change| change.starts_with("Failed"));
         let may_stand_still = case.setting.loss > 0.0 || !world.was_healthy();
         assert!(may_stand_still || stands_still.is_none(), "{case:?}: a change stands still: {life:?}");
-        let (done, later) = rest.split_at(life.deeds);
-        lived.deeds.extend(done.iter().map(|&(_, deed)| deed));
+        let (done, later) = rest.split_at(life.events);
+        lived.events.extend(done.iter().map(|&(_, event)| event));
         rest = later;
         let Some(&(_, successor)) = death.filter(|_| life.was_killed) else {
             let at = format!("{case:?}, {:?}", lived.arrivals);
@@ -420,13 +422,13 @@ fn what_went_wrong_once_does_not_again() {
             &[(37, Successor::Itself)],
         ),
     ];
-    for &(setting, deeds, deaths) in cases {
-        live(&Case { setting, deeds: deeds.to_vec(), offs: Vec::new(), deaths: deaths.to_vec() });
+    for &(setting, events, deaths) in cases {
+        live(&Case { setting, events: events.to_vec(), offs: Vec::new(), deaths: deaths.to_vec() });
     }
     let refuses = sick(AttributeId::PortInfo, Sickness::Refuses, false);
     live(&Case {
         setting: Setting { seed: 709, ..agents("ring:6,1") },
-        deeds: vec![(200_000, DeviceSickens(894, refuses)), (10_000_000, LinkBounces(242))],
+        events: vec![(200_000, DeviceSickens(894, refuses)), (10_000_000, LinkBounces(242))],
         offs: vec![97, 258],
         deaths: vec![(28, Successor::Itself)],
     });
@@ -434,7 +436,7 @@ fn what_went_wrong_once_does_not_again() {
     let silent = sick(AttributeId::PortInfo, Sickness::Silent, false);
     live(&Case {
         setting: Setting { auto: true, fenced: true, load: 0.0002, seed: 880, ..agents("fat-tree:2,3") },
-        deeds: vec![(200_000, DeviceSickens(399, entries)), (200_000, DeviceSickens(546, silent))],
+        events: vec![(200_000, DeviceSickens(399, entries)), (200_000, DeviceSickens(546, silent))],
         offs: vec![475, 709],
         deaths: vec![
             (11, Successor::Standby),
@@ -445,7 +447,7 @@ fn what_went_wrong_once_does_not_again() {
     let refuses = sick(AttributeId::PortInfo, Sickness::Refuses, true);
     live(&Case {
         setting: Setting { loss: 0.02, seed: 642, ..agents("torus:3x3,1") },
-        deeds: vec![(10_000_000, DeviceSickens(679, refuses)), (1_000_000, SwitchRemoved(210))],
+        events: vec![(10_000_000, DeviceSickens(679, refuses)), (1_000_000, SwitchRemoved(210))],
         offs: vec![312],
         deaths: vec![(45, Successor::Standby), (83, Successor::Itself)],
     });
@@ -453,7 +455,7 @@ fn what_went_wrong_once_does_not_again() {
 
 #[test]
 fn whatever_happens_the_last_manager_rests_over_a_sound_subnet() {
-    draw(cases(deed()));
+    draw(cases(event()));
 }
 
 #[test]

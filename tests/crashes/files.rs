@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// The journal of a change that was made.
 fn written() -> (tempfile::TempDir, Vec<u8>) {
     let world = World::new(AUTO);
-    world.manage(world.sm, Some(world.journal()), &Going::Sudden.deeds(&world), Death::Never);
+    world.manage(world.sm, Some(world.journal()), &Going::Sudden.events(&world), Death::Never);
     let bytes = std::fs::read(world.journal_path()).expect("it was written");
     (world.into_folder(), bytes)
 }
@@ -137,7 +137,7 @@ fn with_full_disk(full: Range<usize>) -> (World, Life, Vec<JournalEntry>) {
     let content = Rc::new(RefCell::new(Vec::new()));
     let disk = Disk { content: content.clone(), records: Rc::default(), full };
     let journal = Journal::begin(Box::new(disk), Path::new("full"), 0).expect("the first record is taken");
-    let life = world.manage(world.sm, Some(journal), &Going::Planned.deeds(&world), Death::Never);
+    let life = world.manage(world.sm, Some(journal), &Going::Planned.events(&world), Death::Never);
     let (entries, _) = decode(&content.borrow()).expect("only its tail is torn");
     (world, life, entries)
 }
@@ -184,7 +184,7 @@ fn a_disk_that_stays_full_is_given_up_after_half_a_minute() {
         let content = Rc::new(RefCell::new(Vec::new()));
         let disk = Disk { content: content.clone(), records: Rc::default(), full: 1..usize::MAX };
         let journal = Journal::begin(Box::new(disk), Path::new("full"), 0).expect("the first record is taken");
-        let [first] = Going::Planned.deeds(&world);
+        let [first] = Going::Planned.events(&world);
         let again = (pause_s * 1_000_000_000, first.1);
 
         let life = world.manage(world.sm, Some(journal), &[first, again], Death::Never);
@@ -205,7 +205,7 @@ fn a_repair_by_entries_alone_does_not_wait_for_a_disk() {
         let content = Rc::new(RefCell::new(Vec::new()));
         let disk = Disk { content: content.clone(), records: Rc::default(), full: first..usize::MAX };
         let journal = Journal::begin(Box::new(disk), Path::new("full"), 0).expect("the first record is taken");
-        let life = world.manage(world.sm, Some(journal), &Going::Sudden.deeds(&world), Death::Never);
+        let life = world.manage(world.sm, Some(journal), &Going::Sudden.events(&world), Death::Never);
         assert_eq!(life.changes, ["Completed"], "{life:?}");
         assert!(world.held(world.sm) == reference.after, "{life:?}");
         let (entries, _) = decode(&content.borrow()).expect("only its tail is torn");
@@ -215,7 +215,7 @@ fn a_repair_by_entries_alone_does_not_wait_for_a_disk() {
     let world = World::new(AUTO);
     let disk = Disk { content: Rc::default(), records: Rc::default(), full: 1..usize::MAX };
     let journal = Journal::begin(Box::new(disk), Path::new("full"), 0).expect("the first record is taken");
-    let life = world.manage(world.sm, Some(journal), &Going::Planned.deeds(&world), Death::Never);
+    let life = world.manage(world.sm, Some(journal), &Going::Planned.events(&world), Death::Never);
     assert!(life.changes.is_empty() && life.answers[0].contains("writing the journal full"), "{life:?}");
 }
 

@@ -2,7 +2,7 @@
 //! manager is killed before any MAD of the change for that loss. That change is planned, and recorded, with every level
 //! on one lane, which devices may have or not.
 
-use super::world::{Death, Deed, HOSTS_UP, Life, World};
+use super::world::{Death, HOSTS_UP, Life, World, WorldEvent};
 use super::{AUTO, loses, sound};
 use crate::support::is_thorough;
 use reconfig::ids::{Sl, Vl};
@@ -30,7 +30,7 @@ fn in_turn(sl: Sl) -> Vl {
 fn adopts(lane: LaneOf, death: Death) -> (World, Life) {
     let world = World::new(AUTO);
     world.load_lanes(lane);
-    world.amid(HOSTS_UP, 20_000, Deed::Dies(world.root));
+    world.amid(HOSTS_UP, 20_000, WorldEvent::Dies(world.root));
     let life = world.manage(world.sm, Some(world.journal()), &[], death);
     (world, life)
 }

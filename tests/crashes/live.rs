@@ -1,7 +1,7 @@
 //! What others notice of a loss that the manager, alive and with defaults, routes around: on a leaf-spine tree of 16
 //! switches, with standard devices and hosts that never ask for a path again. `-- --nocapture` prints what was lost.
 
-use super::world::{Death, Deed, Life, Setting, World};
+use super::world::{Death, Life, Setting, World, WorldEvent};
 use super::{AUTO, sound};
 use reconfig::fabric::NodeId;
 use reconfig::sim::PacketCounts;
@@ -16,7 +16,7 @@ fn loses(node: impl FnOnce(&World) -> NodeId) -> (Life, PacketCounts, u64) {
     let node = node(&world);
     world.pass(1_000_000);
     world.begin_period();
-    let life = world.manage(world.sm, None, &[(0, Deed::Dies(node))], Death::Never);
+    let life = world.manage(world.sm, None, &[(0, WorldEvent::Dies(node))], Death::Never);
     let gap_ns = world.longest_gap_ns();
     sound(&world, world.sm, &life, false, "a loss");
     assert!(life.changes.iter().all(|outcome| outcome == "Completed") && !life.closed_a_half, "{life:?}");

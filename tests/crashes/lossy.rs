@@ -46,7 +46,7 @@ fn whatever_share_of_smps_is_lost_a_change_ends_in_the_state_that_was_asked_for(
                 let setting = Setting { loss, seed, patient: true, ..setting };
                 let at = format!("{name}, {loss}, seed {seed}");
                 let world = World::new(setting);
-                let life = world.manage(world.sm, Some(world.journal()), &going.deeds(&world), Death::Never);
+                let life = world.manage(world.sm, Some(world.journal()), &going.events(&world), Death::Never);
                 let is_adopted = life.arrival == Some("adopted");
                 assert!(is_adopted || loss > MADE, "{at}: {life:?}");
                 recovered += usize::from(!is_adopted);

@@ -19,7 +19,7 @@ use reconfig::sm::Takeover;
 use reconfig::verify::{Scope, prove_tables};
 use reconfig::wire::AttributeId;
 use std::collections::{BTreeMap, BTreeSet};
-use world::{Death, Deed, Held, Life, Setting, World, tear};
+use world::{Death, Held, Life, Setting, World, WorldEvent, tear};
 
 /// Sixteen switches, sixteen hosts, agents in the devices; what is to change is by `double`.
 const DOUBLE: Setting = Setting {
@@ -50,10 +50,10 @@ enum Going {
 }
 
 impl Going {
-    fn deeds(self, world: &World) -> [(u64, Deed); 1] {
+    fn events(self, world: &World) -> [(u64, WorldEvent); 1] {
         match self {
-            Going::Planned => [(0, Deed::Removed(world.root))],
-            Going::Sudden => [(0, Deed::Dies(world.root))],
+            Going::Planned => [(0, WorldEvent::Removed(world.root))],
+            Going::Sudden => [(0, WorldEvent::Dies(world.root))],
         }
     }
 }
@@ -62,7 +62,7 @@ impl Going {
 struct Undisturbed {
     before: Held,
     after: Held,
-    /// MADs from the deed to rest.
+    /// MADs from the event to rest.
     sent: usize,
     /// The MADs before which a record was written.
     records: BTreeSet<usize>,
@@ -71,7 +71,7 @@ struct Undisturbed {
 fn undisturbed(setting: Setting, going: Going) -> Undisturbed {
     let world = World::new(setting);
     let before = world.held(world.sm);
-    let life = world.manage(world.sm, Some(world.journal()), &going.deeds(&world), Death::Never);
+    let life = world.manage(world.sm, Some(world.journal()), &going.events(&world), Death::Never);
     assert_eq!(life.arrival, Some("adopted"), "{life:?}");
     assert_eq!(life.changes, ["Completed"], "{life:?}");
     let after = world.held(world.sm);
@@ -190,7 +190,7 @@ fn resumed_by_itself(setting: Setting, going: Going) {
         for &keep in tears {
             let at = format!("{setting:?}, {going:?}, killed before MAD {position}, torn to {keep:?}");
             let world = World::new(setting);
-            let killed = world.manage(world.sm, Some(world.journal()), &going.deeds(&world), Death::Before(position));
+            let killed = world.manage(world.sm, Some(world.journal()), &going.events(&world), Death::Before(position));
             assert!(killed.was_killed, "{at}: {killed:?}");
             if let Some(keep) = keep {
                 torn += 1;
@@ -230,7 +230,7 @@ fn a_host_that_went_off_and_on_meanwhile_does_not_hold_up_a_resumed_change() {
         for position in positions(&reference) {
             let at = format!("{going:?}, killed before MAD {position}, a host went off and on");
             let world = World::new(DOUBLE);
-            let killed = world.manage(world.sm, Some(world.journal()), &going.deeds(&world), Death::Before(position));
+            let killed = world.manage(world.sm, Some(world.journal()), &going.events(&world), Death::Before(position));
             assert!(killed.was_killed, "{at}: {killed:?}");
             let host = world.fabric.port(world.fabric.end_ports().last().expect("a host")).node;
             assert!(world.switch_off_and_on(host), "{at}");
@@ -259,8 +259,8 @@ fn a_change_is_given_up_at_once_if_the_managers_own_switch_comes_up_anew() {
         let mut world = World::new(setting);
         world.limit_ns = 5_000_000_000;
         let own = world.fabric.neighbour(world.sm).expect("at a switch");
-        world.amid(state, 10_000, Deed::Restarts(own));
-        let life = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), Death::Never);
+        world.amid(state, 10_000, WorldEvent::Restarts(own));
+        let life = world.manage(world.sm, Some(world.journal()), &Going::Planned.events(&world), Death::Never);
         println!("{at}: {} ms, {life:?}", life.took_ns / 1_000_000);
         assert!(life.changes.iter().all(|change| !change.starts_with("Failed")), "{at}: {life:?}");
         assert!(life.took_ns < 2_000_000_000, "{at}: {} ns", life.took_ns);
@@ -278,14 +278,15 @@ fn what_is_set_aside_and_comes_up_anew_amid_that_change_holds_what_is_on_record(
     for (state, setting) in states.chain([("rewriting", AUTO)]) {
         let world = World::new(setting);
         let link = world.fabric.ports_of(world.root).find(|&port| world.fabric.peer(port).is_some()).expect("joined");
-        for deed in [Deed::Restarts(world.root), Deed::Bounces(link)] {
-            let at = format!("{setting:?}: {deed:?} while {state}, as it is set aside");
+        for event in [WorldEvent::Restarts(world.root), WorldEvent::Bounces(link)] {
+            let at = format!("{setting:?}: {event:?} while {state}, as it is set aside");
             let world = World::new(setting);
-            world.amid(state, 10_000, deed);
-            let life = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), Death::Never);
+            world.amid(state, 10_000, event);
+            let life = world.manage(world.sm, Some(world.journal()), &Going::Planned.events(&world), Death::Never);
             assert!(life.changes.iter().any(|change| change == "Completed"), "{at}: {life:?}");
             sound(&world, world.sm, &life, true, &at);
-            let back = world.manage(world.sm, Some(world.journal()), &[(0, Deed::TakenBack(world.root))], Death::Never);
+            let back =
+                world.manage(world.sm, Some(world.journal()), &[(0, WorldEvent::TakenBack(world.root))], Death::Never);
             sound(&world, world.sm, &back, true, &at);
             let routed = &back.running.as_ref().expect("it is up").routed;
             let root = routed.by_guid(world.fabric.node(world.root).guid).expect("known");
@@ -316,8 +317,8 @@ fn a_link_that_bounces_amid_a_change_does_not_hold_it_up() {
             let world = World::new(setting);
             let link = link(&world);
             let at = format!("{setting:?}: {} bounces while {state}", world.fabric.describe_port(link));
-            world.amid(state, 10_000, Deed::Bounces(link));
-            let life = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), Death::Never);
+            world.amid(state, 10_000, WorldEvent::Bounces(link));
+            let life = world.manage(world.sm, Some(world.journal()), &Going::Planned.events(&world), Death::Never);
             assert!(life.changes.iter().all(|change| !change.starts_with("Failed")), "{at}: {life:?}");
             assert!(life.took_ns < 2_000_000_000, "{at}: {} ns", life.took_ns);
             sound(&world, world.sm, &life, true, &at);
@@ -332,7 +333,7 @@ fn recovered_by_a_standby(setting: Setting, going: Going) {
     for position in positions(&reference) {
         let at = format!("{setting:?}, {going:?}, killed before MAD {position}, a standby follows");
         let world = World::new(setting);
-        let killed = world.manage(world.sm, Some(world.journal()), &going.deeds(&world), Death::Before(position));
+        let killed = world.manage(world.sm, Some(world.journal()), &going.events(&world), Death::Before(position));
         assert!(killed.was_killed, "{at}: {killed:?}");
         world.pass(200_000);
         let next = world.manage(world.other_port(), None, &[], Death::Never);
@@ -407,7 +408,7 @@ fn a_host_that_does_not_leave_a_half_ends_the_wait_for_no_other() {
         let at = format!("{sickness:?}");
         let world = World::new(DOUBLE);
         let death = Death::Before(309);
-        let killed = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), death);
+        let killed = world.manage(world.sm, Some(world.journal()), &Going::Planned.events(&world), death);
         assert!(killed.was_killed, "{at}: {killed:?}");
         world.pass(200_000);
         let host = world.fabric.port(world.fabric.end_ports().last().expect("a host")).node;
@@ -425,13 +426,13 @@ fn a_host_that_does_not_leave_a_half_ends_the_wait_for_no_other() {
 #[test]
 fn a_standby_goes_on_with_the_half_that_hosts_use() {
     let world = World::new(Setting { load: 0.02, ..DOUBLE });
-    let first = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), Death::Never);
+    let first = world.manage(world.sm, Some(world.journal()), &Going::Planned.events(&world), Death::Never);
     assert_eq!(first.running.expect("at rest").half, Half::Upper, "a change by `double` ends there");
     world.pass(1_000_000);
     let taken = [world.sm, world.other_port()].map(|port| world.fabric.neighbour(port).expect("at a switch"));
     let others = world.fabric.switches().filter(|node| *node != world.root && !taken.contains(node));
     let another = others.last().expect("sixteen switches");
-    let next = world.manage(world.other_port(), None, &[(0, Deed::Removed(another))], Death::Never);
+    let next = world.manage(world.other_port(), None, &[(0, WorldEvent::Removed(another))], Death::Never);
     assert_eq!(next.answered, BOTH_IN_TURN, "{next:?}");
     assert_eq!(world.packets().lost_to_change, 0, "{next:?}");
 }
@@ -446,7 +447,7 @@ fn rescue_opens_what_any_moment_left_closed() {
         let at = format!("killed before MAD {position}, rescued");
         let world = World::new(FENCED);
         let death = Death::Before(position);
-        let killed = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), death);
+        let killed = world.manage(world.sm, Some(world.journal()), &Going::Planned.events(&world), death);
         assert!(killed.was_killed, "{at}: {killed:?}");
         world.pass(200_000);
         let other = world.other_port();
@@ -467,8 +468,12 @@ fn rescue_opens_what_any_moment_left_closed() {
 fn successors_that_are_killed_are_resumed_by_theirs() {
     let reference = undisturbed(DOUBLE, Going::Planned);
     let world = World::new(DOUBLE);
-    let mut next =
-        world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), Death::Before(reference.sent / 2));
+    let mut next = world.manage(
+        world.sm,
+        Some(world.journal()),
+        &Going::Planned.events(&world),
+        Death::Before(reference.sent / 2),
+    );
     let mut lives = 1;
     while next.was_killed {
         world.pass(100_000);
@@ -496,7 +501,7 @@ fn whoever_wants_a_proof_does_not_close_a_half_and_goes_on_where_it_is_closed() 
         let died = |closing: bool| {
             let mut world = World::new(DOUBLE);
             let death = Death::Before(position);
-            world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), death);
+            world.manage(world.sm, Some(world.journal()), &Going::Planned.events(&world), death);
             world.pass(200_000);
             let is_closing = |life: &Life| life.closed_a_half && life.first_table_ns.is_some();
             if closing {
@@ -542,7 +547,7 @@ fn a_successor_with_another_way_of_moving_sources_does_not_go_on() {
     let reference = undisturbed(DOUBLE, Going::Planned);
     let world = World::new(DOUBLE);
     let death = Death::Before(reference.sent / 3);
-    let killed = world.manage(world.sm, Some(world.journal()), &Going::Planned.deeds(&world), death);
+    let killed = world.manage(world.sm, Some(world.journal()), &Going::Planned.events(&world), death);
     assert!(killed.was_killed, "{killed:?}");
     let mut world = world;
     world.setting = Setting { fenced: true, load: 0.0, ..DOUBLE };

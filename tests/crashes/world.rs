@@ -61,7 +61,7 @@ pub struct Setting {
 
 /// What happens to a subnet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Deed {
+pub enum WorldEvent {
     Dies(NodeId),
     Revives(NodeId),
     Unplugged(PortId),
@@ -173,9 +173,9 @@ pub struct Life {
     pub answers: Vec<String>,
     /// What failed on its way.
     pub failures: Vec<String>,
-    /// MADs that it sent since the deed, or since its start.
+    /// MADs that it sent since the event, or since its start.
     pub sent: usize,
-    /// From the first deed to the last thing that happened.
+    /// From the first event to the last thing that happened.
     pub took_ns: u64,
     /// The MADs before which its journal grew.
     pub records: BTreeSet<usize>,
@@ -189,11 +189,11 @@ pub struct Life {
     pub degraded: Vec<String>,
     /// The halves that the SA answered with, one after the other.
     pub answered: Vec<Half>,
-    /// How many deeds were done.
-    pub deeds: usize,
+    /// How many events were done.
+    pub events: usize,
     /// The states that its changes entered, and when.
     pub entered: Vec<(&'static str, u64)>,
-    /// MADs that it had sent when the first deed during something was done, and when each of its changes had ended.
+    /// MADs that it had sent when the first event during something was done, and when each of its changes had ended.
     pub amid_at: Option<usize>,
     pub changed_at: Vec<usize>,
     /// When it first wrote a forwarding or an SL-to-VL table, counted as the MADs are.
@@ -251,7 +251,7 @@ impl std::fmt::Debug for Life {
     }
 }
 
-/// When a manager is killed, counted from the deed.
+/// When a manager is killed, counted from the event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Death {
     Never,
@@ -282,7 +282,7 @@ pub struct World {
     /// Whether every end port was linked with the manager's all the time, and nothing came back.
     is_whole: Cell<bool>,
     /// Deeds so many nanoseconds after a change enters a state, once each.
-    amid: RefCell<Vec<(&'static str, u64, Deed)>>,
+    amid: RefCell<Vec<(&'static str, u64, WorldEvent)>>,
 }
 
 impl World {
@@ -323,8 +323,8 @@ impl World {
     }
 
     /// Has something happen so many nanoseconds after a change has entered a state, or after [`HOSTS_UP`].
-    pub fn amid(&self, state: &'static str, delay_ns: u64, deed: Deed) {
-        self.amid.borrow_mut().push((state, delay_ns, deed));
+    pub fn amid(&self, state: &'static str, delay_ns: u64, event: WorldEvent) {
+        self.amid.borrow_mut().push((state, delay_ns, event));
     }
 
     /// The journal of the manager at the first port.
@@ -346,9 +346,9 @@ impl World {
 
     /// Runs a manager at a port until it is at rest or killed. Deeds begin when it is first at rest, each so many
     /// nanoseconds after the one before; its death counts from the first of them, if there are any.
-    pub fn manage(&self, port: PortId, journal: Option<Journal>, deeds: &[(u64, Deed)], death: Death) -> Life {
+    pub fn manage(&self, port: PortId, journal: Option<Journal>, events: &[(u64, WorldEvent)], death: Death) -> Life {
         let attached = self.transport.attach_another(port).expect("a host");
-        let death_at_first = if deeds.is_empty() { death } else { Death::Never };
+        let death_at_first = if events.is_empty() { death } else { Death::Never };
         let fate = Rc::new(RefCell::new(Fate::new(death_at_first, self.journal_path())));
         let mortal = Mortal { inner: attached.clone(), fate: fate.clone() };
         let mailbox = Mailbox::new(false);
@@ -360,7 +360,7 @@ impl World {
         let mut life = Life::default();
         let (mut busy_ns, mut orders, mut due_ns) = (self.now_ns(), BTreeSet::new(), None);
         let mut begun_ns = None;
-        let mut next: Vec<(u64, Deed)> = Vec::new();
+        let mut next: Vec<(u64, WorldEvent)> = Vec::new();
         // A trap that was lost is repeated after a second, and one that nobody answered holds back the next; light
         // sweeps come once a second too. Only an order is soon enough.
         let mut is_to_sweep = self.setting.patient;
@@ -389,7 +389,7 @@ impl World {
                 if let Some(reached) = reached {
                     let mut amid = self.amid.borrow_mut();
                     let due = amid.extract_if(.., |(at, ..)| *at == reached);
-                    next.extend(due.map(|(_, ns, deed)| (now_ns + ns, deed)));
+                    next.extend(due.map(|(_, ns, event)| (now_ns + ns, event)));
                 }
                 life.note(happening);
             }
@@ -398,11 +398,11 @@ impl World {
             let now_ns = self.now_ns();
             let is_at_rest = is_idle(&mailbox, &life) && life.arrival.is_some() && now_ns >= busy_ns + QUIET_NS;
             life.was_killed = fate.borrow().is_dead;
-            if is_at_rest && life.deeds == deeds.len() && std::mem::take(&mut is_to_sweep) {
+            if is_at_rest && life.events == events.len() && std::mem::take(&mut is_to_sweep) {
                 orders.insert(mailbox.borrow_mut().order(ManagerOrder::Sweep));
                 busy_ns = now_ns;
             }
-            if life.was_killed || is_at_rest && life.deeds == deeds.len() && orders.is_empty() {
+            if life.was_killed || is_at_rest && life.events == events.len() && orders.is_empty() {
                 drop(running);
                 attached.hang_up();
                 let view = &mailbox.borrow().view;
@@ -415,21 +415,21 @@ impl World {
                 life.took_ns = begun_ns.map_or(0, |begun_ns| busy_ns - begun_ns);
                 return life;
             }
-            if let (None, true, Some((delay_ns, _))) = (due_ns, is_at_rest, deeds.first()) {
+            if let (None, true, Some((delay_ns, _))) = (due_ns, is_at_rest, events.first()) {
                 due_ns = Some(now_ns + delay_ns);
                 fate.replace(Fate::new(death, self.journal_path()));
             }
-            if let (Some((_, deed)), true) = (deeds.get(life.deeds), due_ns.is_some_and(|due_ns| now_ns >= due_ns)) {
-                life.deeds += 1;
+            if let (Some((_, event)), true) = (events.get(life.events), due_ns.is_some_and(|due_ns| now_ns >= due_ns)) {
+                life.events += 1;
                 busy_ns = now_ns;
                 begun_ns.get_or_insert(now_ns);
-                due_ns = Some(deeds.get(life.deeds).map_or(u64::MAX, |(delay_ns, _)| now_ns + delay_ns));
-                orders.extend(self.act(*deed, port, &mailbox));
+                due_ns = Some(events.get(life.events).map_or(u64::MAX, |(delay_ns, _)| now_ns + delay_ns));
+                orders.extend(self.act(*event, port, &mailbox));
             }
-            for (_, deed) in next.extract_if(.., |(at_ns, _)| *at_ns <= now_ns) {
+            for (_, event) in next.extract_if(.., |(at_ns, _)| *at_ns <= now_ns) {
                 busy_ns = now_ns;
                 life.amid_at.get_or_insert(fate.borrow().sent);
-                orders.extend(self.act(deed, port, &mailbox));
+                orders.extend(self.act(event, port, &mailbox));
             }
             assert!(now_ns < end_ns, "never at rest: {life:?}, {:?}", mailbox.borrow().lifecycle());
             // Not past the moment at which it is at rest, if nothing happens until then.
@@ -461,46 +461,46 @@ impl World {
         }
     }
 
-    /// Does a deed; returns the order, if it is one.
-    fn act(&self, deed: Deed, manager: PortId, mailbox: &SharedMailbox) -> Option<OrderId> {
+    /// Does a event; returns the order, if it is one.
+    fn act(&self, event: WorldEvent, manager: PortId, mailbox: &SharedMailbox) -> Option<OrderId> {
         let named = |node: NodeId| SubnetElement::Switch(self.fabric.node(node).guid.to_string());
-        let order = match deed {
-            Deed::Dies(node) => {
+        let order = match event {
+            WorldEvent::Dies(node) => {
                 self.dead.borrow_mut().0.insert(node);
                 self.transport.with(|sim| sim.kill(node));
                 None
             }
-            Deed::Revives(node) => {
+            WorldEvent::Revives(node) => {
                 self.dead.borrow_mut().0.remove(&node);
                 self.switch_on(node);
                 None
             }
-            Deed::Restarts(node) => {
+            WorldEvent::Restarts(node) => {
                 if !self.dead.borrow().0.contains(&node) {
                     self.transport.with(|sim| sim.kill(node));
                     self.switch_on(node);
                 }
                 None
             }
-            Deed::Sickens(node, sick) => {
+            WorldEvent::Sickens(node, sick) => {
                 self.sicken(node, sick);
                 None
             }
-            Deed::Heals(node) => {
+            WorldEvent::Heals(node) => {
                 self.transport.with(|sim| sim.heal_node(node));
                 None
             }
-            Deed::Unplugged(port) => {
+            WorldEvent::Unplugged(port) => {
                 self.dead.borrow_mut().1.insert(port);
                 self.transport.with(|sim| sim.kill(port));
                 None
             }
-            Deed::Plugged(port) => {
+            WorldEvent::Plugged(port) => {
                 self.dead.borrow_mut().1.remove(&port);
                 self.transport.with(|sim| sim.revive(port));
                 None
             }
-            Deed::Bounces(port) => {
+            WorldEvent::Bounces(port) => {
                 let is_there = !self.dead.borrow().1.contains(&port);
                 self.transport.with(|sim| {
                     sim.kill(port);
@@ -510,12 +510,12 @@ impl World {
                 });
                 None
             }
-            Deed::Removed(node) => {
+            WorldEvent::Removed(node) => {
                 let order = ManagerOrder::SetAside { element: named(node), dry_run: false, cut_off_meant: true };
                 self.aside.borrow_mut().insert(node);
                 Some(order)
             }
-            Deed::TakenBack(node) => {
+            WorldEvent::TakenBack(node) => {
                 self.aside.borrow_mut().remove(&node);
                 Some(ManagerOrder::TakeBack(named(node)))
             }
@@ -527,7 +527,7 @@ impl World {
             self.fabric.end_ports().filter(|port| !reached.contains(&rest.port(*port).node)).collect();
         self.transport.with(|sim| sim.omit(&cut_off));
         // A port that comes back discards until it is set up, which is a failure's loss too, though its cable is there.
-        if !cut_off.is_empty() || comes_back(deed) {
+        if !cut_off.is_empty() || comes_back(event) {
             self.is_whole.set(false);
         }
         order.map(|order| mailbox.borrow_mut().order(order))
@@ -698,9 +698,9 @@ fn sim_config(fenced: bool) -> SimConfig {
     }
 }
 
-/// Whether ports are in INITIALIZE after a deed.
-fn comes_back(deed: Deed) -> bool {
-    matches!(deed, Deed::Revives(_) | Deed::Plugged(_) | Deed::Bounces(_) | Deed::Restarts(_))
+/// Whether ports are in INITIALIZE after a event.
+fn comes_back(event: WorldEvent) -> bool {
+    matches!(event, WorldEvent::Revives(_) | WorldEvent::Plugged(_) | WorldEvent::Bounces(_) | WorldEvent::Restarts(_))
 }
 
 fn answer_in_words(answer: &OrderAnswer) -> String {

@@ -19,7 +19,7 @@ pub const MS: u64 = 1_000_000;
 pub const PHASES: [&str; 5] = ["split", "install", "swap", "drain", "restore"];
 
 /// What happens to the simulated subnet while a future runs.
-pub type Deed = (u64, Box<dyn FnOnce(&SimTransport)>);
+pub type TimedAction = (u64, Box<dyn FnOnce(&SimTransport)>);
 
 pub struct Bench {
     pub transport: SimTransport,
@@ -82,26 +82,26 @@ pub fn bench_by(topology: &str, config: SimConfig, scheme: Scheme, policy: Polic
     Bench { transport, driver, root, fabric }
 }
 
-/// Runs a future to its end, the simulation being its clock; deeds are done at their times.
-pub fn drive<T>(transport: &SimTransport, future: impl Future<Output = T>, mut deeds: Vec<Deed>) -> T {
-    deeds.sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
+/// Runs a future to its end, the simulation being its clock; actions are done at their times.
+pub fn drive<T>(transport: &SimTransport, future: impl Future<Output = T>, mut actions: Vec<TimedAction>) -> T {
+    actions.sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
     let mut task = tokio_test::task::spawn(future);
     loop {
         if let Poll::Ready(value) = task.poll() {
             return value;
         }
-        let next_ns = deeds.last().map_or(u64::MAX, |(at_ns, _)| *at_ns);
+        let next_ns = actions.last().map_or(u64::MAX, |(at_ns, _)| *at_ns);
         assert_ne!(next_ns.min(transport.waits_until_ns()), u64::MAX, "nothing will ever happen");
         assert_ne!(transport.advance(next_ns), Halt::Deadlock, "deadlock");
         if transport.with(|sim| sim.now_ns()) >= next_ns
-            && let Some((_, deed)) = deeds.pop()
+            && let Some((_, action)) = actions.pop()
         {
-            deed(transport);
+            action(transport);
         }
     }
 }
 
-pub fn kill(at_ns: u64, node: NodeId) -> Deed {
+pub fn kill(at_ns: u64, node: NodeId) -> TimedAction {
     (at_ns, Box::new(move |transport| transport.with(|sim| sim.kill(node))))
 }
 
@@ -130,7 +130,7 @@ pub fn names(report: &ChangeRecord) -> Vec<&'static str> {
 }
 
 /// Brings a node back.
-pub fn revive(at_ns: u64, node: NodeId) -> Deed {
+pub fn revive(at_ns: u64, node: NodeId) -> TimedAction {
     (at_ns, Box::new(move |transport| transport.with(|sim| sim.revive(node))))
 }
 

@@ -1,6 +1,8 @@
 //! The driver on a simulated subnet under traffic: every observer and scheme, losses, aborts, changes during changes.
 
-use crate::driver::bench::{Bench, Deed, MS, PHASES, at_rest, bench, drive, kill, light, names, policy, tables_match};
+use crate::driver::bench::{
+    Bench, MS, PHASES, TimedAction, at_rest, bench, drive, kill, light, names, policy, tables_match,
+};
 use reconfig::driver::{ChangeRecord, DriverError, Intent};
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::Half;
@@ -15,11 +17,11 @@ use reconfig::wire::AttributeId;
 use std::sync::Arc;
 
 /// A planned removal of the root, one host of which is never cut off.
-fn remove_root(bench: &mut Bench, deeds: Vec<Deed>) -> Result<ChangeRecord, DriverError> {
+fn remove_root(bench: &mut Bench, actions: Vec<TimedAction>) -> Result<ChangeRecord, DriverError> {
     let transport = bench.transport.clone();
     let after = Arc::new(bench.fabric.without_nodes(&[bench.root]));
     transport.with(|sim| sim.run(MS / 10, false));
-    drive(&transport, bench.driver.change_to(after), deeds)
+    drive(&transport, bench.driver.change_to(after), actions)
 }
 
 #[test]
@@ -67,11 +69,11 @@ fn mirror(bench: &mut Bench) {
 }
 
 /// Removes the root of the routing in force.
-fn remove_next_root(bench: &mut Bench, deeds: Vec<Deed>) -> ChangeRecord {
+fn remove_next_root(bench: &mut Bench, actions: Vec<TimedAction>) -> ChangeRecord {
     let next = bench.driver.prepare(bench.driver.running().routed.clone()).expect("it can be prepared").routed_by.root;
     let after = Arc::new(bench.driver.running().routed.without_nodes(&[next.expect("a root")]));
     let transport = bench.transport.clone();
-    drive(&transport, bench.driver.change_to(after), deeds).expect("it can be prepared")
+    drive(&transport, bench.driver.change_to(after), actions).expect("it can be prepared")
 }
 
 /// `double`, then entries alone, while hosts that never asked again stay on the half that retired.
@@ -92,7 +94,7 @@ fn a_change_after_one_of_scheme_double_knows_of_hosts_on_the_retired_half() {
 
     mirror(&mut bench);
     let now_ns = bench.transport.with(|sim| sim.now_ns());
-    let switching = (1..200).map(|nth| -> Deed {
+    let switching = (1..200).map(|nth| -> TimedAction {
         let half = if nth % 2 == 0 { Half::Lower } else { Half::Upper };
         (now_ns + nth * 3_000, Box::new(move |transport| transport.with(|sim| sim.load_half(half))))
     });
@@ -122,8 +124,8 @@ fn arming_holds_packets_and_loses_none() {
 fn a_death_is_noticed_by_trap_and_routed_around() {
     let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
     let transport = bench.transport.clone();
-    let deeds = vec![kill(MS / 2, bench.root)];
-    let report = drive(&transport, bench.driver.await_loss(50 * MS), deeds).expect("it can be prepared");
+    let actions = vec![kill(MS / 2, bench.root)];
+    let report = drive(&transport, bench.driver.await_loss(50 * MS), actions).expect("it can be prepared");
     let report = report.expect("a trap came");
     assert_eq!(report.outcome, Outcome::Completed);
     assert_eq!(names(&report), PHASES);
@@ -173,13 +175,13 @@ fn what_cannot_be_routed_after_a_glance_is_swept_at_once() {
             let now_ns = transport.with(|sim| sim.now_ns());
             (bench, now_ns + MS / 2)
         };
-        let glanced = |bench: &mut Bench, deeds: Vec<Deed>| {
+        let glanced = |bench: &mut Bench, actions: Vec<TimedAction>| {
             let transport = bench.transport.clone();
-            drive(&transport, bench.driver.await_loss(50 * MS), deeds)
+            drive(&transport, bench.driver.await_loss(50 * MS), actions)
         };
         let (mut undisturbed, at_ns) = swept();
-        let deeds = vec![kill(at_ns, undisturbed.root)];
-        let glance = glanced(&mut undisturbed, deeds).expect("it can be prepared").expect("a trap came");
+        let actions = vec![kill(at_ns, undisturbed.root)];
+        let glance = glanced(&mut undisturbed, actions).expect("it can be prepared").expect("a trap came");
         let glance = glance.sweep.expect("a loss begins with a glance");
         assert_eq!(glance.name, "glance");
 
@@ -188,8 +190,8 @@ fn what_cannot_be_routed_after_a_glance_is_swept_at_once() {
         let engine = Arc::new(Particular { first, second });
         let policy = policy(Observer::Token);
         bench.driver.intend(Intent::by(engine, scheme, policy));
-        let deeds = vec![kill(at_ns, first), kill(glance.end_ns + 1_000, second)];
-        let report = glanced(&mut bench, deeds).expect("the rest can be routed").expect("a trap came");
+        let actions = vec![kill(at_ns, first), kill(glance.end_ns + 1_000, second)];
+        let report = glanced(&mut bench, actions).expect("the rest can be routed").expect("a trap came");
         assert_eq!((&report.outcome, report.restarts), (&Outcome::Completed, 0), "{scheme}");
         let sweep = report.sweep.expect("a sweep showed the rest");
         assert_eq!((sweep.name, sweep.start_ns), ("sweep", glance.start_ns), "{scheme}: the glance is counted with it");
@@ -248,8 +250,8 @@ fn an_abort_while_tables_are_written_takes_them_back() {
     let (start_ns, end_ns) = times_of("install");
     let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
     let (before, handle) = (bench.driver.running().tables.clone(), bench.driver.abort_handle());
-    let deed: Deed = ((start_ns + end_ns) / 2, Box::new(move |_| handle.abort()));
-    let report = remove_root(&mut bench, vec![deed]).expect("it can be prepared");
+    let action: TimedAction = ((start_ns + end_ns) / 2, Box::new(move |_| handle.abort()));
+    let report = remove_root(&mut bench, vec![action]).expect("it can be prepared");
     assert_eq!(report.outcome, Outcome::CalledOff(CallOff::Abort));
     assert_eq!(names(&report), ["split", "install", "call-off"]);
     tables_match(&bench, &before, &bench.fabric);
@@ -273,8 +275,8 @@ fn a_death_before_the_swap_starts_the_change_anew() {
     let (start_ns, end_ns) = times_of("install");
     let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
     let dead = second(&bench);
-    let deeds = vec![kill((start_ns + end_ns) / 2, dead)];
-    let report = remove_root(&mut bench, deeds).expect("it can be prepared");
+    let actions = vec![kill((start_ns + end_ns) / 2, dead)];
+    let report = remove_root(&mut bench, actions).expect("it can be prepared");
     assert_eq!((report.outcome.clone(), report.restarts), (Outcome::Completed, 1));
     assert!(names(&report).contains(&"call-off"), "{:?}", names(&report));
     assert!(names(&report).ends_with(&PHASES), "{:?}", names(&report));
@@ -291,8 +293,8 @@ fn a_death_after_the_swap_waits_for_the_end() {
     let (start_ns, end_ns) = times_of("drain");
     let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
     let dead = second(&bench);
-    let deeds = vec![kill((start_ns + end_ns) / 2, dead)];
-    let report = remove_root(&mut bench, deeds).expect("it can be prepared");
+    let actions = vec![kill((start_ns + end_ns) / 2, dead)];
+    let report = remove_root(&mut bench, actions).expect("it can be prepared");
     assert_eq!((report.outcome.clone(), report.restarts), (Outcome::Completed, 1), "{:?}", names(&report));
     assert_eq!(names(&report), [PHASES, PHASES].concat());
     assert_eq!(bench.driver.running().half, Half::Lower, "two changes");

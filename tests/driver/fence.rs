@@ -1,7 +1,7 @@
 //! The fence at end ports follows what the change says, not what it writes: under either partition of the lanes each
 //! half is closed while it must be.
 
-use super::bench::{Bench, Deed, MS, bench, drive, kill, light, revive, timing};
+use super::bench::{Bench, MS, TimedAction, bench, drive, kill, light, revive, timing};
 use reconfig::driver::{ChangeRecord, DriverError, Trail};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Half, PortNum, Vl};
@@ -56,32 +56,32 @@ fn end_ports(fabric: &Fabric) -> Vec<PortId> {
 }
 
 /// Looks at the end ports at short intervals, and notes in which state of the change each look was.
-fn looks(ports: &[PortId], trail: Trail, begin_ns: u64) -> (Vec<Deed>, Looks) {
+fn looks(ports: &[PortId], trail: Trail, begin_ns: u64) -> (Vec<TimedAction>, Looks) {
     let seen = Rc::new(RefCell::new(Vec::new()));
     let state = Rc::new(RefCell::new("before"));
-    let look = |at_ns: u64| -> Deed {
+    let look = |at_ns: u64| -> TimedAction {
         let (seen, state, trail, ports) = (seen.clone(), state.clone(), trail.clone(), ports.to_vec());
-        let deed = move |transport: &SimTransport| {
+        let action = move |transport: &SimTransport| {
             if let Some(&last) = trail.take().last() {
                 *state.borrow_mut() = last;
             }
             seen.borrow_mut().push((*state.borrow(), shut(transport, &ports)));
         };
-        (at_ns, Box::new(deed))
+        (at_ns, Box::new(action))
     };
-    let deeds = (1..LONG_NS / EVERY_NS).map(|nth| look(begin_ns + nth * EVERY_NS)).collect();
-    (deeds, seen)
+    let actions = (1..LONG_NS / EVERY_NS).map(|nth| look(begin_ns + nth * EVERY_NS)).collect();
+    (actions, seen)
 }
 
 /// Changes to the fabric without the root, or back to the whole one, under observation; what was seen, by state.
 fn watched(bench: &mut Bench, whole: bool) -> BTreeMap<&'static str, Vec<Shut>> {
     let ports = end_ports(&bench.fabric);
     let begin_ns = bench.transport.with(|sim| sim.now_ns());
-    let (deeds, seen) = looks(&ports, bench.driver.trail(), begin_ns);
+    let (actions, seen) = looks(&ports, bench.driver.trail(), begin_ns);
     let without = bench.fabric.without_nodes(&[bench.root]);
     let after = if whole { bench.fabric.clone() } else { Arc::new(without) };
     let transport = bench.transport.clone();
-    let record = drive(&transport, bench.driver.change_to(after), deeds).expect("it can be prepared");
+    let record = drive(&transport, bench.driver.change_to(after), actions).expect("it can be prepared");
     assert_eq!(record.outcome, Outcome::Completed);
     let mut by_state: BTreeMap<&str, Vec<Shut>> = BTreeMap::new();
     seen.borrow().iter().for_each(|(state, shut)| by_state.entry(state).or_default().push(shut.clone()));
@@ -165,11 +165,11 @@ fn a_change_that_is_called_off_opens_what_it_closed() {
     }
 }
 
-fn came<F>(transport: &SimTransport, future: F, deeds: Vec<Deed>) -> ChangeRecord
+fn came<F>(transport: &SimTransport, future: F, actions: Vec<TimedAction>) -> ChangeRecord
 where
     F: Future<Output = Result<Option<ChangeRecord>, DriverError>>,
 {
-    drive(transport, future, deeds).expect("it can be prepared").expect("something happened")
+    drive(transport, future, actions).expect("it can be prepared").expect("something happened")
 }
 
 /// Hosts that come with a change send on neither half before the swap, and never on the one that retires (G.4).
@@ -183,13 +183,13 @@ fn newcomers_are_mute_until_the_swap_under_either_partition() {
             bench.fabric.end_ports().filter(|&port| bench.fabric.neighbour(port) == Some(leaf)).collect();
         let transport = bench.transport.clone();
         let now_ns = || transport.with(|sim| sim.now_ns());
-        let deeds = vec![kill(MS / 4, leaf)];
-        let gone = came(&transport, bench.driver.await_loss(60 * MS), deeds);
+        let actions = vec![kill(MS / 4, leaf)];
+        let gone = came(&transport, bench.driver.await_loss(60 * MS), actions);
         assert_eq!(gone.outcome, Outcome::Completed, "{partition}");
         let begin_ns = now_ns();
-        let (mut deeds, seen) = looks(&hosts, bench.driver.trail(), begin_ns);
-        deeds.push(revive(begin_ns + 1, leaf));
-        let back = came(&transport, bench.driver.await_growth(begin_ns + 60 * MS), deeds);
+        let (mut actions, seen) = looks(&hosts, bench.driver.trail(), begin_ns);
+        actions.push(revive(begin_ns + 1, leaf));
+        let back = came(&transport, bench.driver.await_growth(begin_ns + 60 * MS), actions);
         assert_eq!(back.outcome, Outcome::Completed, "{partition}");
         let both = BTreeSet::from([Half::Lower, Half::Upper]);
         let seen = seen.borrow();

@@ -1,6 +1,8 @@
 //! What comes to a fabric, and what goes and comes in a row: plans, and the driver on a simulated subnet.
 
-use crate::driver::bench::{Bench, Deed, MS, PHASES, at_rest, drive, kill, names, revive, tables_match, timing, tree};
+use crate::driver::bench::{
+    Bench, MS, PHASES, TimedAction, at_rest, drive, kill, names, revive, tables_match, timing, tree,
+};
 use crate::support::bundled::bundled;
 use crate::support::is_thorough;
 use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline};
@@ -303,11 +305,11 @@ fn hosts_that_have_come_send_and_receive_in_every_scheme() {
 
 /// The next change that the subnet asks for, of the kind that `wait` waits for.
 macro_rules! next_change {
-    ($bench:expr, $wait:ident, $deeds:expr) => {{
+    ($bench:expr, $wait:ident, $actions:expr) => {{
         let transport = $bench.transport.clone();
         let until_ns = transport.with(|sim| sim.now_ns()) + 60 * MS;
         let waited: Result<Option<ChangeRecord>, DriverError> =
-            drive(&transport, $bench.driver.$wait(until_ns), $deeds);
+            drive(&transport, $bench.driver.$wait(until_ns), $actions);
         waited.unwrap_or_else(|error| panic!("{error}")).expect("something happened")
     }};
 }
@@ -332,14 +334,14 @@ fn the_root_goes_and_comes_back_time_and_again() {
     let root = bench.root;
     let mut half = Half::Lower;
     for round in 0..2 {
-        let deeds = vec![kill(now(&bench) + MS / 4, root)];
-        let gone = next_change!(bench, await_loss, deeds);
+        let actions = vec![kill(now(&bench) + MS / 4, root)];
+        let gone = next_change!(bench, await_loss, actions);
         assert_eq!(gone.outcome, Outcome::Completed, "round {round}");
         assert_ne!(gone.routed_by.root, Some(root), "round {round}");
         half = half.other();
         assert_eq!(bench.driver.running().half, half, "round {round}");
-        let deeds = vec![revive(now(&bench) + MS / 4, root)];
-        let back = next_change!(bench, await_growth, deeds);
+        let actions = vec![revive(now(&bench) + MS / 4, root)];
+        let back = next_change!(bench, await_growth, actions);
         assert_eq!((back.outcome, back.routed_by.root), (Outcome::Completed, Some(root)), "round {round}");
         half = half.other();
         assert_eq!(bench.driver.running().half, half, "round {round}");
@@ -354,11 +356,11 @@ fn a_leaf_with_its_hosts_goes_and_comes_back() {
     let mut bench = tree(Scheme::Double);
     let far = bench.fabric.end_ports().last().expect("sixteen hosts");
     let leaf = bench.fabric.neighbour(far).expect("it is cabled");
-    let deeds = vec![kill(MS / 4, leaf)];
-    let gone = next_change!(bench, await_loss, deeds);
+    let actions = vec![kill(MS / 4, leaf)];
+    let gone = next_change!(bench, await_loss, actions);
     assert_eq!((gone.outcome, gone.stranded.len()), (Outcome::Completed, 4));
-    let deeds = vec![revive(now(&bench) + MS / 4, leaf)];
-    let back = next_change!(bench, await_growth, deeds);
+    let actions = vec![revive(now(&bench) + MS / 4, leaf)];
+    let back = next_change!(bench, await_growth, actions);
     assert_eq!((back.outcome, back.stranded.len()), (Outcome::Completed, 0));
     // A change after that moves the hosts that came back like any others.
     let after = Arc::new(bench.fabric.without_nodes(&[bench.root]));
@@ -374,13 +376,13 @@ fn two_spines_go_one_after_the_other_and_come_back() {
     let mut bench = tree(Scheme::Double);
     let (root, other) = (bench.root, second(&bench));
     for node in [root, other] {
-        let deeds = vec![kill(now(&bench) + MS / 4, node)];
-        assert_eq!(next_change!(bench, await_loss, deeds).outcome, Outcome::Completed);
+        let actions = vec![kill(now(&bench) + MS / 4, node)];
+        assert_eq!(next_change!(bench, await_loss, actions).outcome, Outcome::Completed);
     }
     assert_eq!(bench.driver.running().half, Half::Lower);
     for node in [other, root] {
-        let deeds = vec![revive(now(&bench) + MS / 4, node)];
-        assert_eq!(next_change!(bench, await_growth, deeds).outcome, Outcome::Completed);
+        let actions = vec![revive(now(&bench) + MS / 4, node)];
+        assert_eq!(next_change!(bench, await_growth, actions).outcome, Outcome::Completed);
     }
     assert_eq!(bench.driver.running().routed, bench.fabric);
     is_sound(&bench);
@@ -405,10 +407,10 @@ fn moments(of: &ChangeRecord) -> Vec<(&'static str, u64)> {
     all.enumerate().filter(|(which, _)| is_thorough() || which / 3 % 3 == which % 3).map(|(_, moment)| moment).collect()
 }
 
-/// The root dies at a quarter of a millisecond; `deeds` say what else happens.
-fn root_dies(bench: &mut Bench, deeds: Vec<Deed>) -> ChangeRecord {
+/// The root dies at a quarter of a millisecond; `actions` say what else happens.
+fn root_dies(bench: &mut Bench, actions: Vec<TimedAction>) -> ChangeRecord {
     let mut all = vec![kill(MS / 4, bench.root)];
-    all.extend(deeds);
+    all.extend(actions);
     next_change!(bench, await_loss, all)
 }
 
@@ -437,13 +439,13 @@ fn a_second_death_at_any_time_is_routed_around() {
 fn an_arrival_disturbs_no_change_under_way_and_is_served_by_the_next() {
     let mut bench = tree(Scheme::Double);
     let other = second(&bench);
-    let deeds = vec![kill(MS / 4, other)];
-    next_change!(bench, await_loss, deeds);
+    let actions = vec![kill(MS / 4, other)];
+    next_change!(bench, await_loss, actions);
     let start_ns = now(&bench);
     let after = Arc::new(bench.fabric.without_nodes(&[other, bench.root]));
     let transport = bench.transport.clone();
-    let deeds = vec![revive(start_ns + MS / 20, other)];
-    let report = drive(&transport, bench.driver.change_to(after), deeds).expect("it can be prepared");
+    let actions = vec![revive(start_ns + MS / 20, other)];
+    let report = drive(&transport, bench.driver.change_to(after), actions).expect("it can be prepared");
     assert_eq!((report.outcome.clone(), report.restarts), (Outcome::Completed, 0));
     assert_eq!(names(&report), PHASES);
     transport.with(|sim| sim.kill(bench.root));
@@ -454,15 +456,15 @@ fn an_arrival_disturbs_no_change_under_way_and_is_served_by_the_next() {
     is_sound(&bench);
 }
 
-/// A spine that is not the root dies, is routed around and comes back after five milliseconds; `deeds` say what else
+/// A spine that is not the root dies, is routed around and comes back after five milliseconds; `actions` say what else
 /// happens. What came of its return.
-fn spine_returns(deeds: impl FnOnce(&Bench) -> Vec<Deed>) -> (Bench, NodeId, ChangeRecord) {
+fn spine_returns(actions: impl FnOnce(&Bench) -> Vec<TimedAction>) -> (Bench, NodeId, ChangeRecord) {
     let mut bench = tree(Scheme::Double);
     let spine = second(&bench);
     let deaths = vec![kill(MS / 4, spine)];
     next_change!(bench, await_loss, deaths);
     let mut all = vec![revive(5 * MS, spine)];
-    all.extend(deeds(&bench));
+    all.extend(actions(&bench));
     let report = next_change!(bench, await_growth, all);
     (bench, spine, report)
 }

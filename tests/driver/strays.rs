@@ -1,6 +1,6 @@
 //! Behind a fence, on random fabrics under load: no barrier is false while packets of both halves are under way.
 
-use super::bench::{Bench, Deed, MS, at_rest, bench, drive, kill, light, revive, timing};
+use super::bench::{Bench, MS, TimedAction, at_rest, bench, drive, kill, light, revive, timing};
 use crate::support::properties::properties;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
@@ -43,11 +43,11 @@ fn crowd(transport: &SimTransport, halves: &[Half]) {
     }
 }
 
-fn came<F>(transport: &SimTransport, future: F, deeds: Vec<Deed>) -> Result<ChangeRecord, TestCaseError>
+fn came<F>(transport: &SimTransport, future: F, actions: Vec<TimedAction>) -> Result<ChangeRecord, TestCaseError>
 where
     F: Future<Output = Result<Option<ChangeRecord>, DriverError>>,
 {
-    let record = drive(transport, future, deeds).map_err(|error| TestCaseError::fail(error.to_string()))?;
+    let record = drive(transport, future, actions).map_err(|error| TestCaseError::fail(error.to_string()))?;
     let record = record.ok_or_else(|| TestCaseError::fail("nothing was noticed"))?;
     prop_assert_eq!(&record.outcome, &Outcome::Completed);
     Ok(record)

@@ -36,8 +36,8 @@ fn holds(tally: &Tally, world: &World, setting: &Setting) -> Result<(), TestCase
         Err(error) => return Err(TestCaseError::fail(error.to_string())),
     }
     let mut play = Play::begin(world, setting, built);
-    let deeds = play.switching();
-    let outcome = match play.change(world, deeds) {
+    let actions = play.switching();
+    let outcome = match play.change(world, actions) {
         End::Report(report) => report.outcome,
         End::Deadlock => return Err(TestCaseError::fail(format!("deadlock: {:?}", play.stuck()))),
         End::Error(DriverError::Change(error)) if precondition(&error).is_some() => return Ok(()),

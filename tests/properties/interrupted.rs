@@ -1,6 +1,6 @@
 //! Changes that are called off, or overtaken by the next, at any moment.
 
-use super::play::{Deed, End, MS, Play, Setting, settings};
+use super::play::{End, MS, Play, Setting, TimedAction, settings};
 use super::proved::prepared;
 use super::world::{Built, Happening, World, worlds};
 use super::{Tally, assert_conserved, claim};
@@ -153,7 +153,7 @@ fn a_death_at_any_moment_of_a_change_loses_nothing_to_it() {
         let Some(victim) = Victim::of(&built, number) else { return Ok(()) };
         let island = victim.makes_an_island(&built);
         let mut play = Play::begin(&world, &setting, built);
-        let kill: Deed = (moment(times, share), Box::new(move |transport| victim.kill(transport)));
+        let kill: TimedAction = (moment(times, share), Box::new(move |transport| victim.kill(transport)));
         let end = play.change(&world, vec![kill]);
         let End::Report(report) = end else { return Err(TestCaseError::fail(format!("{end:?}"))) };
         let again = play.answer_what_is_left(20 * MS);

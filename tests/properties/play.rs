@@ -133,7 +133,7 @@ pub enum End {
 }
 
 /// Something done from outside at a time of the simulation's clock.
-pub type Deed = (u64, Box<dyn FnOnce(&SimTransport)>);
+pub type TimedAction = (u64, Box<dyn FnOnce(&SimTransport)>);
 
 /// A subnet that runs, and its manager.
 pub struct Play {
@@ -168,28 +168,28 @@ impl Play {
     }
 
     /// Lets the subnet run, then changes it as its world says.
-    pub fn change(&mut self, world: &World, deeds: Vec<Deed>) -> End {
+    pub fn change(&mut self, world: &World, actions: Vec<TimedAction>) -> End {
         self.pass(if world.slow { 400_000 } else { 40_000 });
         let until_ns = self.now_ns() + 200 * MS;
         let (switches, cables) = (self.built.switches.clone(), self.built.cables.clone());
         match world.happening {
             Happening::Come { .. } => {
                 self.transport.with(|sim| switches.iter().for_each(|&node| sim.revive(node)));
-                self.drive(deeds, async |driver| driver.await_growth(until_ns).await)
+                self.drive(actions, async |driver| driver.await_growth(until_ns).await)
             }
             Happening::Leave { sudden: true, .. } if !(switches.is_empty() && cables.is_empty()) => {
                 self.transport.with(|sim| {
                     switches.iter().for_each(|&node| sim.kill(node));
                     cables.iter().for_each(|&cable| sim.kill(cable));
                 });
-                self.drive(deeds, async |driver| driver.await_loss(until_ns).await)
+                self.drive(actions, async |driver| driver.await_loss(until_ns).await)
             }
-            Happening::Leave { .. } | Happening::Reroute => self.planned(self.built.after.clone(), deeds),
+            Happening::Leave { .. } | Happening::Reroute => self.planned(self.built.after.clone(), actions),
         }
     }
 
     /// A change that is announced, its writes in the order asked for.
-    pub fn planned(&mut self, after: Arc<Fabric>, deeds: Vec<Deed>) -> End {
+    pub fn planned(&mut self, after: Arc<Fabric>, actions: Vec<TimedAction>) -> End {
         let mut prepared = match self.driver.prepare(after) {
             Ok(prepared) => prepared,
             Err(error) => return End::Error(error),
@@ -198,19 +198,19 @@ impl Play {
             prepared = reordered(prepared, seed, window);
         }
         self.transport.with(|sim| sim.omit(&prepared.stranded));
-        self.drive(deeds, async |driver| driver.run(prepared).await.map(Some))
+        self.drive(actions, async |driver| driver.run(prepared).await.map(Some))
     }
 
     /// Sources that change the half that they send on, all at once, every few microseconds.
-    pub fn switching(&self) -> Vec<Deed> {
+    pub fn switching(&self) -> Vec<TimedAction> {
         let halves = [OLD.other(), OLD].into_iter().cycle().zip(1u64..);
-        let deed = |(half, nth)| -> Deed {
+        let action = |(half, nth)| -> TimedAction {
             (
                 self.now_ns() + nth * 7_000,
                 Box::new(move |transport: &SimTransport| transport.with(|sim| sim.load_half(half))),
             )
         };
-        halves.take(300).map(deed).collect()
+        halves.take(300).map(action).collect()
     }
 
     /// Routes around what was lost while the last change ended; whether there was anything.
@@ -221,7 +221,13 @@ impl Play {
     }
 
     /// A manager takes the place of one that died, and runs the recovery of what it found, `running`.
-    pub fn succeed(&mut self, world: &World, mut running: Running, recovery: Recovery, deeds: Vec<Deed>) -> End {
+    pub fn succeed(
+        &mut self,
+        world: &World,
+        mut running: Running,
+        recovery: Recovery,
+        actions: Vec<TimedAction>,
+    ) -> End {
         let Recovery { prepared, first, .. } = recovery;
         first.iter().for_each(|write| running.tables.apply(&running.alive, write));
         let alive = running.alive.clone();
@@ -230,7 +236,7 @@ impl Play {
         self.driver =
             Driver::new(Witnessed::new(self.transport.clone(), manager, 0), running, intent(world, &self.setting));
         self.dies_at_ns = u64::MAX;
-        self.drive(deeds, async |driver| {
+        self.drive(actions, async |driver| {
             driver.subnet_mut().apply(&alive, &first, WriteOrder::Any).await?;
             driver.run(prepared).await.map(Some)
         })
@@ -244,23 +250,23 @@ impl Play {
     /// Polls what the driver does; whenever it waits, the simulation goes on. A barrier that is not true is an error.
     fn drive(
         &mut self,
-        mut deeds: Vec<Deed>,
+        mut actions: Vec<TimedAction>,
         task: impl AsyncFnOnce(&mut Driver<Witnessed>) -> Result<Option<ChangeRecord>, DriverError>,
     ) -> End {
         let dies_at_ns = self.dies_at_ns;
         if dies_at_ns < u64::MAX {
-            deeds.push((dies_at_ns, Box::new(|_| {})));
+            actions.push((dies_at_ns, Box::new(|_| {})));
         }
         let transport = &self.transport;
         let mut future = pin!(task(&mut self.driver));
         let mut context = Context::from_waker(Waker::noop());
-        deeds.sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
+        actions.sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
         loop {
             if let Poll::Ready(ended) = future.as_mut().poll(&mut context) {
                 return ended
                     .map_or_else(End::Error, |report| report.map_or(End::Unheard, |r| End::Report(Box::new(r))));
             }
-            if let Some(end) = advance(transport, &mut deeds) {
+            if let Some(end) = advance(transport, &mut actions) {
                 return end;
             }
             if transport.with(|sim| sim.now_ns()) >= dies_at_ns {
@@ -327,16 +333,16 @@ fn assert_outages_add_up(sim: &Sim) {
     }
 }
 
-/// Lets the simulation go on to what the driver waits for, or to the next deed; how the change ends, where it ends
+/// Lets the simulation go on to what the driver waits for, or to the next action; how the change ends, where it ends
 /// here.
-fn advance(transport: &SimTransport, deeds: &mut Vec<Deed>) -> Option<End> {
-    let next_ns = deeds.last().map_or(u64::MAX, |(at_ns, _)| *at_ns);
+fn advance(transport: &SimTransport, actions: &mut Vec<TimedAction>) -> Option<End> {
+    let next_ns = actions.last().map_or(u64::MAX, |(at_ns, _)| *at_ns);
     let halt = transport.advance(next_ns.min(END_NS));
     let now_ns = transport.with(|sim| sim.now_ns());
     if now_ns >= next_ns
-        && let Some((_, deed)) = deeds.pop()
+        && let Some((_, action)) = actions.pop()
     {
-        deed(transport);
+        action(transport);
     }
     match halt {
         Halt::Deadlock => Some(End::Deadlock),

@@ -120,8 +120,8 @@ fn holds(tally: &Tally, world: &World, setting: &Setting) -> Result<(), TestCase
     }
 
     let mut play = Play::begin(world, setting, built);
-    let deeds = if setting.both_halves { play.switching() } else { Vec::new() };
-    let end = play.change(world, deeds);
+    let actions = if setting.both_halves { play.switching() } else { Vec::new() };
+    let end = play.change(world, actions);
     let completed = match &end {
         End::Report(report) => report.outcome == Outcome::Completed,
         End::Deadlock => return Err(TestCaseError::fail(format!("a proved plan deadlocks: {:?}", play.stuck()))),

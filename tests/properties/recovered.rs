@@ -197,8 +197,8 @@ fn holds(tally: &Tally, (world, setting): &(World, Setting), share: u8) -> Resul
         sm: play.built.sm,
     };
     let before = counts(&play);
-    let deeds = play.switching();
-    let report = match play.succeed(world, running, mended, deeds) {
+    let actions = play.switching();
+    let report = match play.succeed(world, running, mended, actions) {
         End::Report(report) => report,
         // What stood there could not be proved, and nothing is claimed until the closed half is empty.
         End::Deadlock if way == RecoveryWay::CloseFirst => {

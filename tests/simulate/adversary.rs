@@ -11,7 +11,7 @@ use reconfig::ids::Half;
 use reconfig::plan::{Barrier, Plan, Scheme};
 use reconfig::routing::UpDown;
 use reconfig::scenario::Unwatched;
-use reconfig::scenario::adversary::{self, Deed, Role, Schedule, Unreached};
+use reconfig::scenario::adversary::{self, Role, Schedule, StepAction, Unreached};
 use reconfig::scenario::{self, Departure, Ending, Foreseen, Scenario, SimulationReport};
 use reconfig::sim::{Latch, SimConfig, StuckPacket};
 use reconfig::verify::{EntryAge, Refusal, Witness, prove, witness};
@@ -63,13 +63,13 @@ fn rewriting_in_place_is_driven_into_the_cycle_that_the_prover_names() {
 
 /// Everything in a schedule that a run must agree with.
 fn assert_coherent(schedule: &Schedule) {
-    let parks = schedule.steps.iter().filter(|step| matches!(step.what, Deed::Park { .. })).count();
+    let parks = schedule.steps.iter().filter(|step| matches!(step.what, StepAction::Park { .. })).count();
     assert_eq!((parks, schedule.turns.len()), (schedule.packets.len(), schedule.packets.len()));
     assert!(schedule.steps.windows(2).all(|pair| pair[0].at_ns <= pair[1].at_ns));
     assert!(schedule.steps.iter().all(|step| step.at_ns <= schedule.end_ns));
     // The first to take its place finds the next lane empty.
     assert!(schedule.trains.iter().any(|train| train.role == Role::Holds));
-    let writes = schedule.steps.iter().filter(|step| matches!(step.what, Deed::Write { .. })).count();
+    let writes = schedule.steps.iter().filter(|step| matches!(step.what, StepAction::Write { .. })).count();
     assert_eq!(writes, schedule.landings.len());
 }
 

@@ -8,7 +8,7 @@ use crate::ids::{PortMask, PortNum};
 
 /// By switch: whether it had lost its way to the DLID in hand.
 #[derive(Default)]
-pub(super) struct Forsaken {
+pub(super) struct CutOffSwitches {
     /// Whether the plan states that its first tables lead nowhere from some switches. All switches are then examined
     /// from the first moment on, and those have lost their way like the ones that led into an element that died.
     begins_with_losses: bool,
@@ -19,10 +19,10 @@ pub(super) struct Forsaken {
     fair: Vec<PortMask>,
 }
 
-impl Forsaken {
+impl CutOffSwitches {
     /// Nothing has happened yet.
-    pub fn of_plan(begins_with_losses: bool) -> Forsaken {
-        Forsaken { begins_with_losses, ..Forsaken::default() }
+    pub fn of_plan(begins_with_losses: bool) -> CutOffSwitches {
+        CutOffSwitches { begins_with_losses, ..CutOffSwitches::default() }
     }
 
     /// Returns whether switches may have lost their way at a moment.

@@ -5,7 +5,6 @@
 //! describes it. A link has one rate: where its ends state two, the lower one.
 
 use super::diagnostic::{ReadError, SourceText, Span, Spanned};
-use super::ibnetdiscover::UNASSIGNED;
 use super::ledger::FaultLedger;
 use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
@@ -101,6 +100,9 @@ pub(super) struct ParsedFabric<'a> {
 /// Assumed of a link whose rate is missing in a file that has rates.
 pub(super) const RATE_UNTOLD: &str =
     "a link's rate is missing or unknown: the rate of the other end is taken, else 4xQDR";
+
+/// What is said of a LID that stands for none.
+pub(super) const UNASSIGNED: &str = "a LID of 65535, of -1 or of no digits is taken as not assigned";
 
 /// What stands in place of a LID that is out of range.
 pub(super) const EXPECTED_LID: &str = "expected a LID from 1 to 49151, or 0 for none";

@@ -11,7 +11,7 @@
 //! order, without departed ones; the fields of `--full` only if some port does not have the usual eight data VLs.
 //! Control characters in descriptions become blanks, as in the tool.
 
-use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote};
+use super::assemble::{ParsedEnd, ParsedFabric, ParsedNode, ParsedPort, ParsedRemote, UNASSIGNED};
 use super::cursor::Cursor;
 use super::diagnostic::{ReadError, SourceLine, SourceText, Span, Spanned};
 use super::ledger::FaultLedger;
@@ -389,9 +389,6 @@ pub(super) fn note_tail(ledger: &mut FaultLedger<'_>, tail: &Tail<'_>) {
     tail.unassigned.iter().for_each(|&at| ledger.repair(at, UNASSIGNED, ""));
     tail.quote.into_iter().for_each(|at| ledger.repair(at, lines::QUOTE_FOR_HASH, ""));
 }
-
-/// What is said of a LID that stands for none.
-pub(super) const UNASSIGNED: &str = "a LID of 65535, of -1 or of no digits is taken as not assigned";
 
 /// The GUIDs in `# Initiated from node 0002c90300a1b2c0 port 0002c90300a1b2c1`, from the first on.
 fn origin(cursor: &mut Cursor<'_>) -> Result<Option<(Guid, Guid)>, ReadError> {

@@ -7,10 +7,9 @@
 //!
 //! The progress that `-s` prints in between is left out. [`reported`](super::reported) states what such a report lacks.
 
-use super::assemble::ParsedFabric;
+use super::assemble::{ParsedFabric, UNASSIGNED};
 use super::cursor::Cursor;
 use super::diagnostic::{ReadError, SourceLine};
-use super::ibnetdiscover::UNASSIGNED;
 use super::ledger::FaultLedger;
 use super::noise::Noise;
 use super::reported::{self, Listed, ReportedLink, ReportedPort};

@@ -338,7 +338,7 @@ impl<'a> Run<'a> {
 
     fn periods(&self) -> Markup {
         let times = self.report.latency_ns;
-        let share = |name: &str| compare::throughput(self.report, name);
+        let share = |name: &str| run::throughput(self.report, name);
         let rows = [
             ("before", times.before, share("before")),
             ("during", times.during, share("during")),

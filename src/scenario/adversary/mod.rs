@@ -17,7 +17,7 @@ mod timing;
 
 pub use needs::WriteId;
 pub use play::{Played, carry_out};
-pub use schedule::{Deed, Landing, Role, Schedule, Step, Train, Unreached};
+pub use schedule::{Landing, Role, Schedule, Step, StepAction, Train, Unreached};
 
 use super::outcome::{AdversaryReport, Ending, SimulationReport};
 use super::report::{DrivenChange, Ran, report_on};

@@ -48,13 +48,13 @@ pub struct Step {
     pub at_ns: u64,
     /// What it is.
     #[serde(flatten)]
-    pub what: Deed,
+    pub what: StepAction,
 }
 
 /// What a step does.
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 #[serde(tag = "step", rename_all = "kebab-case")]
-pub enum Deed {
+pub enum StepAction {
     /// The element fails.
     Death,
     /// A write lands.

@@ -2,7 +2,7 @@
 
 use super::needs::{Occurrence, describe};
 use super::order::{Candidate, Hold, OrderedStep};
-use super::schedule::{Deed, Landing, Role, Schedule, Step, Train, Unreached};
+use super::schedule::{Landing, Role, Schedule, Step, StepAction, Train, Unreached};
 use super::search::Choice;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Vl;
@@ -134,7 +134,7 @@ impl<'a> Clock<'a> {
     fn happen(&mut self, event: Occurrence) {
         let Occurrence::Land(id) = event else {
             self.death_ns = Some(self.now_ns);
-            return self.note(Deed::Death, GAP_NS);
+            return self.note(StepAction::Death, GAP_NS);
         };
         self.reach(id.wave);
         let write = &self.plan.waves()[id.wave].writes[id.place];
@@ -147,10 +147,10 @@ impl<'a> Clock<'a> {
         self.landed.extend(node.map(|node| (node, self.now_ns)));
         self.landings.push(Landing { id, wave: wave.clone(), place: id.place, at_ns: self.now_ns });
         let (device, what) = describe(self.fabric(), write);
-        self.note(Deed::Write { wave, device, what }, GAP_NS);
+        self.note(StepAction::Write { wave, device, what }, GAP_NS);
     }
 
-    fn note(&mut self, what: Deed, takes_ns: u64) {
+    fn note(&mut self, what: StepAction, takes_ns: u64) {
         self.steps.push(Step { at_ns: self.now_ns, what });
         self.now_ns += takes_ns;
     }
@@ -199,7 +199,7 @@ impl<'a> Clock<'a> {
             .map_or_else(String::new, |hop| format!("{}[{}] VL {}", hop.switch.name, hop.input.port, hop.input.vl));
         let behind = hold.and_then(|hold| self.fabric().lid_owner(hold.way.lid));
         let behind = behind.map(|port| self.fabric().describe_port(port));
-        self.note(Deed::Park { lane, at, behind }, at_ns - begin_ns);
+        self.note(StepAction::Park { lane, at, behind }, at_ns - begin_ns);
         self.parked.insert(lane, self.now_ns);
     }
 

@@ -13,7 +13,7 @@ use super::CertificateFault;
 use super::base::{CheckBase, FirstMoment, KeptRow};
 use super::file::Rows;
 use super::lanes::{Groups, Packed, for_all, of_any, of_group};
-use super::lost::Forsaken;
+use super::lost::CutOffSwitches;
 use super::moments::PlanMoments;
 use super::net::{ChannelEnd, CheckedNet};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -120,7 +120,7 @@ struct Now<'a> {
     /// By switch: old and new.
     outputs: &'a [[u8; 2]],
     /// The switches at which its packets may be lost.
-    forsaken: &'a Forsaken,
+    forsaken: &'a CutOffSwitches,
 }
 
 impl<'a> Closure<'a> {
@@ -260,7 +260,7 @@ impl<'a> Closure<'a> {
         outputs: &mut [[u8; 2]],
     ) -> Result<(), CertificateFault> {
         let mut under_way = false;
-        let mut forsaken = Forsaken::of_plan(self.plan.draft().begins_with_losses);
+        let mut forsaken = CutOffSwitches::of_plan(self.plan.draft().begins_with_losses);
         for moment in 0..self.moments.all.len() {
             // The order matters: carried places plus the row are the whole set, and only then can every step out of it
             // be judged.

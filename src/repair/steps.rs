@@ -8,10 +8,10 @@ use super::inward;
 use super::joining;
 use super::limits::{PROBE_WORK, STEP_WORK};
 use super::net::{HERE, NONE};
-use super::probe::{self, Within};
-use super::reconnect::{self, Pass, Taste, Unserved, WaySearch};
+use super::probe;
+use super::reconnect::{self, Pass, SearchPreference, Unserved, WaySearch};
 use super::subject::{Ground, Moment, RepairSubject};
-use super::trial::Trial;
+use super::trial::{Trial, Within};
 use super::up_down::SwitchOrder;
 use super::{Changes, LostRow, Repair, RepairError, RepairWave, WavePurpose, relax, renew};
 use crate::ids::PortNum;
@@ -45,8 +45,8 @@ const GUIDED_WAVES: usize = 6;
 /// rows. Each is a guide that takes part of the budget. Chosen by trial.
 const OTHER_ORDERS: usize = 4;
 
-/// Waves in the making.
-pub(super) struct Making<'s, 'a> {
+/// A repair under construction: its waves so far, and what is still without a way.
+pub(super) struct RepairSteps<'s, 'a> {
     subject: &'s RepairSubject<'a>,
     ground: Ground,
     /// Before the first wave, then after each.
@@ -109,14 +109,14 @@ struct Saved {
     load: PairLoad,
 }
 
-impl<'s, 'a> Making<'s, 'a> {
+impl<'s, 'a> RepairSteps<'s, 'a> {
     /// From tables of which something may be known that fits the subject.
     pub fn new(
         subject: &'s RepairSubject<'a>,
         base: Option<&RepairBase>,
         columns: LidColumns,
         target: Option<LidColumns>,
-    ) -> Making<'s, 'a> {
+    ) -> RepairSteps<'s, 'a> {
         let mut load = PairLoad::none(&subject.net);
         let ground = match base {
             Some(base) => Ground::of_base(subject, base, &mut load),
@@ -126,7 +126,7 @@ impl<'s, 'a> Making<'s, 'a> {
         let (tables, steps, left) = (vec![columns], Vec::new(), Vec::new());
         let load_before = load.clone();
         let full = target.as_ref().map(|target| full(subject, &tables[0], target));
-        Making {
+        RepairSteps {
             subject,
             ground,
             tables,
@@ -144,10 +144,10 @@ impl<'s, 'a> Making<'s, 'a> {
 
     /// The same tables, with nothing tried yet, for a subject that differs from this one in what becomes of packets
     /// that turn back.
-    pub fn anew<'o, 'b>(&self, subject: &'o RepairSubject<'b>) -> Making<'o, 'b> {
+    pub fn anew<'o, 'b>(&self, subject: &'o RepairSubject<'b>) -> RepairSteps<'o, 'b> {
         let columns = self.tables[0].clone();
         let (load, load_before) = (self.load_before.clone(), self.load_before.clone());
-        Making {
+        RepairSteps {
             subject,
             ground: self.ground.anew(),
             tables: vec![columns],
@@ -254,8 +254,8 @@ impl<'s, 'a> Making<'s, 'a> {
         let (mut load, mut search) = (self.load_before.clone(), WaySearch::new(&subject.net));
         let is_host = |&target: &u32| subject.targets[target as usize].host;
         let (targets, switches): (Vec<u32>, Vec<u32>) = self.broken.iter().copied().partition(is_host);
-        let taste = Taste { senders: true, ..Taste::PLAIN };
-        let pass = Pass { targets, prefer: &self.tables[0], toward: None, taste, whole: false, limit: u64::MAX };
+        let preference = SearchPreference { senders: true, ..SearchPreference::PLAIN };
+        let pass = Pass { targets, prefer: &self.tables[0], toward: None, preference, whole: false, limit: u64::MAX };
         let mut left = reconnect::serve(trial, &mut search, &mut load, &pass);
         left.extend(switches.into_iter().map(|target| {
             let rows = search.missing(subject, target as usize, self.tables[0].column(target as usize));
@@ -283,12 +283,12 @@ impl<'s, 'a> Making<'s, 'a> {
         trial.restart();
         let mut load = self.load_before.clone();
         let (seed, toward) = match attempt {
-            Attempt::Load => (Taste::BY_LOAD, None),
-            Attempt::Reroute => (Taste::BY_LOAD, self.target.as_ref()),
+            Attempt::Load => (SearchPreference::BY_LOAD, None),
+            Attempt::Reroute => (SearchPreference::BY_LOAD, self.target.as_ref()),
             Attempt::Noise(seed) => (seed, None),
         };
-        let taste = Taste { seed, ..Taste::PLAIN };
-        let pass = Pass { targets: targets.to_vec(), prefer: &self.tables[0], toward, taste, whole: false, limit };
+        let preference = SearchPreference { seed, ..SearchPreference::PLAIN };
+        let pass = Pass { targets: targets.to_vec(), prefer: &self.tables[0], toward, preference, whole: false, limit };
         let left = reconnect::serve(trial, search, &mut load, &pass);
         Served { tables: trial.new.clone(), left, load }
     }
@@ -342,7 +342,7 @@ impl<'s, 'a> Making<'s, 'a> {
         }
     }
 
-    /// As [`Making::inward`], without asking first whether anything is out of reach.
+    /// As [`RepairSteps::inward`], without asking first whether anything is out of reach.
     pub fn search_inward(&mut self, trial: &mut Trial<'_, '_>, inward_work: u64) {
         let limit = trial.work().saturating_add(inward_work);
         let (subject, ground) = (self.subject, &self.ground);

@@ -88,6 +88,7 @@ fn events(prepared: &Prepared) -> Vec<LifecycleEvent> {
         LifecycleEvent::Refused { why: Some("nothing proves it".to_string()), in_vain: 0 },
         LifecycleEvent::Refused { why: None, in_vain: u8::MAX },
         LifecycleEvent::Noticed,
+        LifecycleEvent::OwnPartFails,
         LifecycleEvent::Due,
         LifecycleEvent::SweepRequested,
         LifecycleEvent::MastershipLost,

@@ -39,7 +39,7 @@ use crate::verify::InjectionRules;
 use columns::LidColumns;
 use limits::{LAST_CHANCE_WORK, RELAX_WORK, RENEWALS, STEP_WORK};
 use std::sync::Arc;
-use steps::RepairSteps;
+use steps::RepairInProgress;
 use subject::RepairSubject;
 
 /// What a repair reads.
@@ -257,7 +257,7 @@ pub fn reconnect(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result<R
 }
 
 /// The tables in force and what they do, before anything is tried.
-fn surveyed<'s, 'a>(subject: &'s RepairSubject<'a>, base: Option<&RepairBase>) -> RepairSteps<'s, 'a> {
+fn surveyed<'s, 'a>(subject: &'s RepairSubject<'a>, base: Option<&RepairBase>) -> RepairInProgress<'s, 'a> {
     let (input, net, targets) = (&subject.input, &subject.net, &subject.targets);
     let base = base.filter(|base| base.suits(subject));
     let columns = match base {
@@ -265,15 +265,15 @@ fn surveyed<'s, 'a>(subject: &'s RepairSubject<'a>, base: Option<&RepairBase>) -
         None => LidColumns::read(input, net, targets, &input.tables.lfts),
     };
     let target = input.target.map(|lfts| columns.reread(input, net, targets, [&input.tables.lfts, lfts]));
-    RepairSteps::new(subject, base, columns, target)
+    RepairInProgress::new(subject, base, columns, target)
 }
 
 /// Waves that need no wait, as far as there are any: one wave, and then several, for which `inward_work` may be spent.
 fn begun<'s, 'a>(
-    mut steps: RepairSteps<'s, 'a>,
+    mut steps: RepairInProgress<'s, 'a>,
     in_one: bool,
     inward_work: u64,
-) -> Result<RepairSteps<'s, 'a>, RepairError> {
+) -> Result<RepairInProgress<'s, 'a>, RepairError> {
     let mut trial = steps.at_loss()?;
     match in_one {
         true => steps.reconnect_if_all(&mut trial),
@@ -284,7 +284,7 @@ fn begun<'s, 'a>(
     Ok(steps)
 }
 
-fn ended(mut steps: RepairSteps<'_, '_>) -> Repair {
+fn ended(mut steps: RepairInProgress<'_, '_>) -> Repair {
     steps.join();
     steps.renew();
     steps.hurry();

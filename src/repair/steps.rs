@@ -46,7 +46,7 @@ const GUIDED_WAVES: usize = 6;
 const OTHER_ORDERS: usize = 4;
 
 /// A repair under construction: its waves so far, and what is still without a way.
-pub(super) struct RepairSteps<'s, 'a> {
+pub(super) struct RepairInProgress<'s, 'a> {
     subject: &'s RepairSubject<'a>,
     ground: Ground,
     /// Before the first wave, then after each.
@@ -109,14 +109,14 @@ struct Saved {
     load: PairLoad,
 }
 
-impl<'s, 'a> RepairSteps<'s, 'a> {
+impl<'s, 'a> RepairInProgress<'s, 'a> {
     /// From tables of which something may be known that fits the subject.
     pub fn new(
         subject: &'s RepairSubject<'a>,
         base: Option<&RepairBase>,
         columns: LidColumns,
         target: Option<LidColumns>,
-    ) -> RepairSteps<'s, 'a> {
+    ) -> RepairInProgress<'s, 'a> {
         let mut load = PairLoad::none(&subject.net);
         let ground = match base {
             Some(base) => Ground::of_base(subject, base, &mut load),
@@ -126,7 +126,7 @@ impl<'s, 'a> RepairSteps<'s, 'a> {
         let (tables, steps, left) = (vec![columns], Vec::new(), Vec::new());
         let load_before = load.clone();
         let full = target.as_ref().map(|target| full(subject, &tables[0], target));
-        RepairSteps {
+        RepairInProgress {
             subject,
             ground,
             tables,
@@ -144,10 +144,10 @@ impl<'s, 'a> RepairSteps<'s, 'a> {
 
     /// The same tables, with nothing tried yet, for a subject that differs from this one in what becomes of packets
     /// that turn back.
-    pub fn anew<'o, 'b>(&self, subject: &'o RepairSubject<'b>) -> RepairSteps<'o, 'b> {
+    pub fn anew<'o, 'b>(&self, subject: &'o RepairSubject<'b>) -> RepairInProgress<'o, 'b> {
         let columns = self.tables[0].clone();
         let (load, load_before) = (self.load_before.clone(), self.load_before.clone());
-        RepairSteps {
+        RepairInProgress {
             subject,
             ground: self.ground.anew(),
             tables: vec![columns],
@@ -342,7 +342,7 @@ impl<'s, 'a> RepairSteps<'s, 'a> {
         }
     }
 
-    /// As [`RepairSteps::inward`], without asking first whether anything is out of reach.
+    /// As [`RepairInProgress::inward`], without asking first whether anything is out of reach.
     pub fn search_inward(&mut self, trial: &mut Trial<'_, '_>, inward_work: u64) {
         let limit = trial.work().saturating_add(inward_work);
         let (subject, ground) = (self.subject, &self.ground);

@@ -229,7 +229,7 @@ async fn take_over<T: Transport>(
         }
         Verdict::Unproved { why } => {
             // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this
-            // moment (E.6).
+            // moment (E.7).
             tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
             // A manager that stops here leaves tables of two routings.
             context.begin_recovery(manager.now_ns());

@@ -239,6 +239,8 @@ pub enum LifecycleEvent {
     },
     /// A trap or a light sweep reports a change.
     Noticed,
+    /// The manager's own device or switch has failed again at what the halted change writes.
+    OwnPartFails,
     /// The deadline of the state has come.
     Due,
     /// The election requests a sweep.
@@ -424,6 +426,7 @@ impl LifecycleEvent {
             LifecycleEvent::Failed(_) => "failed",
             LifecycleEvent::Refused { .. } => "refused",
             LifecycleEvent::Noticed => "noticed",
+            LifecycleEvent::OwnPartFails => "own-part-fails",
             LifecycleEvent::Due => "due",
             LifecycleEvent::SweepRequested => "sweep-requested",
             LifecycleEvent::MastershipLost => "mastership-lost",
@@ -552,6 +555,9 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Halted { since_ns, .. }, E::Due | E::Noticed) if is_to_be_given_up(since_ns, at) => {
             abandon(given_up(STOOD_STILL), None)
         }
+        // Any other device would be left out, and the change made without it. One that cannot be left out must not keep
+        // the rest waiting: the recovery writes to the rest, and if it fails, the manager resigns.
+        (S::Halted { .. }, E::OwnPartFails) if at.mandate >= Mandate::Finish => abandon(given_up(OWN_PART_FAILS), None),
         (S::Halted { unfinished, since_ns, removes }, E::Due | E::Noticed) => {
             resume(unfinished, None, since_ns, removes)
         }
@@ -688,6 +694,7 @@ fn resume(halted: Unfinished, order: Option<OrderId>, since_ns: u64, removes: Op
 
 const BESIDE_ANOTHER: &str = "something was lost while the subnet was offered to another manager: it is read anew";
 const STOOD_STILL: &str = "it stood still for a minute";
+const OWN_PART_FAILS: &str = "the manager's own port or switch fails at what it writes";
 
 /// Counted in time, not in attempts: a cable that flaps has the change resumed at once, again and again, and a barrier
 /// may be waited for for minutes.

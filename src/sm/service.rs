@@ -430,11 +430,16 @@ async fn end_bring_up<T: Transport>(
         // The next look reads anew what the subnet has come to.
         Err(error) => {
             let now_ns = upkeep.now_ns();
-            if is_standing && now_ns - *attempt.stands_since_ns.get_or_insert(now_ns) >= STANDS_NS {
+            let own_fault = upkeep.driver.subnet().manager().indispensable_fault(began_ns);
+            let own_part_fails = own_fault.is_some_and(|fault| fault.times > 1);
+            let stands_since_ns = is_standing.then(|| *attempt.stands_since_ns.get_or_insert(now_ns));
+            if stands_since_ns.is_some_and(|since_ns| own_part_fails || now_ns - since_ns >= STANDS_NS) {
                 attempt.stands_since_ns = None;
                 upkeep.abandon();
             }
+            let seen = context.mailbox.borrow().view.found.clone();
             let mut manager = Box::new(upkeep.into_manager(context));
+            context.mailbox.borrow_mut().view.found = seen;
             let fails = |least| !error.is_of_all() && !manager.leave_out_faulty(began_ns, least).is_empty();
             if least.is_some_and(fails)
                 && let Err(error) = without_left_out(&mut manager).await

@@ -241,6 +241,9 @@ impl<T: Transport> Upkeep<T> {
                 self.watch_drift(peers, context).await?;
             }
         }
+        if let Some(event) = self.own_part_fails(context) {
+            return Ok(Some(event));
+        }
         self.driver.foresee();
         self.driver.ready();
         if matches!(context.mailbox.borrow().lifecycle(), LifecycleState::Idle(_)) {
@@ -275,6 +278,18 @@ impl<T: Transport> Upkeep<T> {
             return Ok(Some(LifecycleEvent::Noticed));
         }
         Ok(None)
+    }
+
+    /// Whether a change has halted, and the manager's own device or switch has failed at it since: neither can be left
+    /// out.
+    fn own_part_fails(&self, context: &Context) -> Option<LifecycleEvent> {
+        let LifecycleState::Halted { since_ns, .. } = context.mailbox.borrow().lifecycle() else { return None };
+        let fault = self.driver.subnet().manager().indispensable_fault(since_ns)?;
+        let may_finish = context.responder.borrow().mandate() >= Mandate::Finish;
+        may_finish.then(|| {
+            tracing::error!(device = %fault.name, attribute = ?fault.attribute, "the manager's own part fails");
+            LifecycleEvent::OwnPartFails
+        })
     }
 
     /// Sweeps become faster after an event, and slower while the subnet is quiet. What a light sweep found, if there

@@ -252,3 +252,40 @@ fn a_manager_whose_own_switch_fails_leaves_the_subnet_to_another() {
         assert_eq!((first.role(), first.trouble(), first.unreached(&[])), ("master", None, Vec::new()), "{sickness:?}");
     }
 }
+
+/// The manager's own switch cannot be left out when a change halts at it. The rest does not wait for it, and a manager
+/// that stands by gets the subnet soon.
+#[test]
+fn the_rest_does_not_wait_for_the_managers_own_switch() {
+    let setup = || Setup { engine: "fat-tree", takeover: Takeover::Rewrite, ..Setup::default() };
+    let attribute = AttributeId::LinearForwardingTable;
+    let falls_sick = |scene: &Scene, sickness: Sickness| {
+        let [leaf, spine] = ["leaf-1", "spine-1"].map(|name| scene.node(name));
+        scene.transport.with(|sim| {
+            sim.sicken_node(leaf, SickAttribute { attribute, sickness, writes_only: true });
+            sim.kill(spine);
+        });
+        scene.hosts_on(leaf)
+    };
+    for sickness in [Sickness::Refuses, Sickness::Silent] {
+        let folder = tempfile::tempdir().expect("room");
+        let cold = Scene::cold("fat-tree:4,2", SimConfig::default(), setup(), &[]);
+        let mut scene = cold.recorded(setup(), &folder.path().join("sm.journal"));
+        assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+        scene.pass(3 * S);
+        let behind = falls_sick(&scene, sickness);
+        assert!((0..20).any(|_| {
+            scene.pass(S);
+            scene.unreached(&behind).is_empty()
+        }));
+
+        let [mut first, mut second] = two();
+        let behind = falls_sick(&first, sickness);
+        let handed_over = |one: &Scene, other: &Scene| roles(one, other) == ["standby", "master"];
+        assert!(both(&mut first, &mut second, 40 * S, handed_over), "{sickness:?}: {:?}", first.failures());
+        let is_up = |_: &Scene, other: &Scene| other.arrival().is_some();
+        assert!(both(&mut first, &mut second, 20 * S, is_up), "{sickness:?}: {:?}", second.failures());
+        both(&mut first, &mut second, 5 * S, |_, _| false);
+        assert_eq!(second.unreached(&behind), [], "{sickness:?}: {:?}", second.failures());
+    }
+}

@@ -2,10 +2,10 @@
 //!
 //! The service levels of a closed half are mapped to VL 15, so the end port discards what its host sends on them
 //! (section 7.6.6). A change says how far it has moved the sources ([`Fence`]); the tables that it writes need not show
-//! it, and under a standing partition it writes none. The spare half is closed from the first wave to the swap, the
-//! retired half from the end of the swap until [`Manager::open_ends`]. Each end port is written to whenever its table
-//! is not known to be in force, in one `Set` with what the wave writes there. Devices with ActiveHalf need none of
-//! this.
+//! it, and under a standing partition it writes those of newcomers alone. The spare half is closed from the first wave
+//! to the swap, the retired half from the end of the swap until [`Manager::open_ends`]. Each end port is written to
+//! whenever its table is not known to be in force, in one `Set` with what the wave writes there. Devices with
+//! ActiveHalf need none of this.
 
 use super::manager::Manager;
 use super::{SubnetError, SubnetManager, WriteOrder};

@@ -101,7 +101,7 @@ fn passes_its_barriers_on(net: &Net, planned: bool, partition: LanePartition, op
     let scene = &*scene;
     let mut states = scene.manager.at_each_barrier(&scene.subnet, |state| judged_at(scene, state, planned));
     states.dedup();
-    // Under a standing partition phases 1 and 5 write nothing.
+    // Under a standing partition phases 1 and 5 write nothing where nothing has come.
     let is_entered =
         |state: &&str| partition == LanePartition::Temporary || !["splitting", "restoring"].contains(state);
     assert_eq!(states, BARRIERS.into_iter().filter(is_entered).collect::<Vec<_>>(), "{}, {partition}", net.name);

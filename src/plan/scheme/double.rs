@@ -2,8 +2,8 @@
 //!
 //! *Restore* returns every service level to the lane of its rank in its half, mod V, including those of the retired
 //! half: no host uses them until they are spare in the next change, and the tables are then the same before and after
-//! every change. Under a standing partition the tables of *split* are those of the steady state, so neither phase
-//! writes any, and no class changes its lane (P1.6).
+//! every change. Under a standing partition the tables of *split* are those of the steady state, so *split* writes
+//! those of newcomers alone, *restore* writes none, and no class changes its lane (P1.6).
 
 use super::{
     PlanInput, about_other_packets, by_guid, differs, lane_notes, lft_writes, manager_at, new_port_writes,

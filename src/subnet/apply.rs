@@ -84,6 +84,8 @@ pub(super) enum OnFailure {
     /// None of them is sent.
     #[default]
     Ends,
+    /// Those to other devices are sent, if the device has answered: one that is silent may be lost, and with it many.
+    EndsAtSilence,
     /// Those to other devices are sent.
     GoesOnElsewhere,
 }
@@ -220,7 +222,7 @@ impl<T: Transport> Manager<T> {
                     let jobs = jobs.filter(|&(_, device)| !progress.gave_up(device));
                     let requests = jobs.map(|(tag, device)| self.first_request(fabric, wave, tag, device.0)).collect();
                     self.send_jobs(self.timing, requests, wave, progress).await?;
-                    if progress.has_ended() {
+                    if progress.has_ended {
                         break;
                     }
                 }
@@ -383,6 +385,8 @@ impl<T: Transport> Manager<T> {
 struct WaveProgress {
     on_failure: OnFailure,
     failure: Option<Failure>,
+    /// Whether nothing more is to be sent.
+    has_ended: bool,
     /// Every job that failed, and how its device did.
     failed: Vec<(u64, DeviceFailure)>,
     port_infos: Vec<(PortId, PortInfo)>,
@@ -394,11 +398,6 @@ struct WaveProgress {
 }
 
 impl WaveProgress {
-    /// Whether nothing more is to be sent.
-    fn has_ended(&self) -> bool {
-        self.failure.is_some() && self.on_failure == OnFailure::Ends
-    }
-
     fn gave_up(&self, device: NodeId) -> bool {
         self.given_up.contains(&device)
     }
@@ -410,13 +409,18 @@ impl WaveProgress {
         };
         if let Err(failure) = judged {
             let (tag, device) = (failure.request().tag, failure.request().device);
-            match self.on_failure {
+            let ends = match self.on_failure {
+                OnFailure::Ends => true,
+                OnFailure::EndsAtSilence => matches!(&failure, Failure::NoAnswer(failed) if failed.status.is_none()),
+                OnFailure::GoesOnElsewhere => false,
+            };
+            if ends {
                 // The wave can no longer be acknowledged: unsent writes stay unsent.
-                OnFailure::Ends => exchange.abandon(),
-                OnFailure::GoesOnElsewhere => {
-                    exchange.withdraw(device, |_| true);
-                    self.given_up.insert(wave.jobs[tag as usize].device);
-                }
+                exchange.abandon();
+                self.has_ended = true;
+            } else {
+                exchange.withdraw(device, |_| true);
+                self.given_up.insert(wave.jobs[tag as usize].device);
             }
             self.failed.extend(failure.of_device().map(|fails| (tag, fails)));
             self.failure.get_or_insert(failure);

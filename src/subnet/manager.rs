@@ -652,7 +652,14 @@ impl<T: Transport> SubnetManager for Manager<T> {
     }
 
     async fn apply(&mut self, fabric: &Fabric, writes: &[Write], order: WriteOrder) -> Result<Applied, SubnetError> {
-        self.apply_writes(fabric, writes, order, OnFailure::Ends).await
+        // Every subset of a wave is proved (P0.5), and each entry that lands may give pairs a path: no switch that
+        // refuses keeps that from the others.
+        let is_entry = |write: &Write| matches!(write, Write::LftBlock { .. });
+        let on_failure = match order {
+            WriteOrder::Any if writes.iter().all(is_entry) => OnFailure::EndsAtSilence,
+            WriteOrder::Any | WriteOrder::Listed { .. } => OnFailure::Ends,
+        };
+        self.apply_writes(fabric, writes, order, on_failure).await
     }
 
     async fn flush(&mut self, ticket: Ticket, observer: Observer, lanes: VlSet) -> Result<Flushed, SubnetError> {

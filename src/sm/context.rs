@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::election::{ElectionEvent, ElectionRules};
 use super::error::SmError;
-use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleInput};
+use super::lifecycle::{self, BringUpAttempt, LifecycleCommand, LifecycleEvent, LifecycleInput};
 use super::mailbox::{Happening, SharedMailbox};
 use super::pace::SweepPolicy;
 use super::responder::{Responder, SharedResponder};
@@ -83,6 +83,11 @@ impl Context {
     pub(super) fn begin_recovery(&self, now_ns: u64) {
         let commands = self.step(LifecycleEvent::RecoveryBegun, now_ns);
         assert!(commands.is_empty(), "the bring-up goes on");
+    }
+
+    /// Whether so many bring-ups in a row have failed that the one under way does what cannot be proved.
+    pub(super) fn has_failed_often(&self) -> bool {
+        self.mailbox.borrow().lifecycle().attempt().is_some_and(BringUpAttempt::has_failed_often)
     }
 
     pub(super) fn post(&self, now_ns: u64, happening: Happening) {

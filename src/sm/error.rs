@@ -129,6 +129,12 @@ pub enum SmError {
         /// Why.
         why: &'static str,
     },
+    /// The manager's own device or switch fails, and the rest was brought up around it.
+    #[error("{why}; the rest of the subnet is served around that, with no proof")]
+    AroundOwn {
+        /// How it fails.
+        why: Box<SmError>,
+    },
     /// The manager was stopped beside what it has not ended.
     #[error(
         "stopped beside a change or a recovery that has not ended: {ends} end ports discard what their hosts send on some \

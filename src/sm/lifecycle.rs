@@ -323,6 +323,11 @@ impl BringUpAttempt {
         BringUpAttempt { is_owed: true, ..BringUpAttempt::default() }
     }
 
+    /// Whether so many have failed before it that it does what cannot be proved ([`LifecycleCommand::OpenEnds`]).
+    pub fn has_failed_often(self) -> bool {
+        self.failed >= TRIES
+    }
+
     /// Whether a manager that ends now leaves something half done.
     pub fn leaves_behind(self) -> bool {
         self.is_owed || self.has_begun

@@ -96,12 +96,10 @@ pub(super) async fn configure<T: Transport>(
         fault = fault.or(part.fault);
         fresh.extend(part.armed);
     }
-    if let Some(fault) = fault {
-        return Err(fault);
-    }
     // Ports that carry data keep their arbitration lists: only newly armed ports get new ones.
     fair::provide(manager, basis.fabric, &fresh, basis.lanes.in_operation()).await?;
-    configure_switches(manager, basis, &ports).await
+    let switches = configure_switches(manager, basis, &ports).await;
+    fault.map_or(switches, Err)
 }
 
 /// Writes the settings of some ports, whose PortInfos are known.

@@ -291,3 +291,33 @@ fn the_rest_does_not_wait_for_the_managers_own_switch() {
         assert_eq!(second.unreached(&behind), [], "{sickness:?}: {:?}", second.failures());
     }
 }
+
+/// No manager stands by: the other hosts reach one another all the same, though nothing is proved of that switch.
+#[test]
+fn a_lone_manager_brings_up_the_rest_around_its_own_switch() {
+    let faults = [
+        (AttributeId::LinearForwardingTable, Sickness::Refuses),
+        (AttributeId::LinearForwardingTable, Sickness::Silent),
+        (AttributeId::SlToVlMappingTable, Sickness::Refuses),
+        (AttributeId::PortInfo, Sickness::Refuses),
+    ];
+    for (attribute, sickness) in faults {
+        for takeover in [Takeover::Rewrite, Takeover::Proved] {
+            let sick = [("leaf-1", SickAttribute { attribute, sickness, writes_only: true })];
+            let setup = Setup { engine: "fat-tree", takeover, ..Setup::default() };
+            let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup, &sick);
+            scene.pass(60 * S);
+            let leaf = scene.node("leaf-1");
+            let is_served = scene.unreached(&scene.hosts_on(leaf)).is_empty();
+            let may_be = takeover == Takeover::Rewrite || scene.arrival().is_some();
+            assert_eq!(is_served, may_be, "{attribute:?} {sickness:?} {takeover:?}: {:?}", scene.failures());
+            scene.transport.with(|sim| sim.heal_node(leaf));
+            let is_up = scene.until(70 * S, |scene| scene.arrival().is_some());
+            assert!(is_up || takeover == Takeover::Proved, "{attribute:?} {sickness:?}: {:?}", scene.failures());
+            scene.pass(5 * S);
+            if is_up {
+                assert_eq!(scene.unreached(&[]), [], "{attribute:?} {sickness:?}: {:?}", scene.failures());
+            }
+        }
+    }
+}

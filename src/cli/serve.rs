@@ -13,7 +13,7 @@ use reconfig::fabric::Fabric;
 use reconfig::lid;
 use reconfig::routing::UpDown;
 use reconfig::serve::{Patience, ServeOptions, Server, Switchboard, protocol};
-use reconfig::sim::{Sim, SimConfig};
+use reconfig::sim::{ArmedPort, Sim, SimConfig};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -103,6 +103,9 @@ struct HardwareArguments {
     /// When a switch chooses a packet's output port and lane.
     #[arg(long, value_enum, default_value_t = LatchChoice::Arrival)]
     latch: LatchChoice,
+    /// What an ARMED port does with data that is queued for sending.
+    #[arg(long, value_enum, default_value_t = ArmedChoice::Discards)]
+    armed: ArmedChoice,
     /// Head-of-queue lifetime limit in nanoseconds; 0: none.
     #[arg(long, value_name = "NS", default_value_t = 0)]
     hoq_life: u64,
@@ -131,6 +134,23 @@ enum PathChoice {
     Base,
     /// One PathRecord for each pair of end ports.
     Records,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ArmedChoice {
+    /// Discards it, as the specification says (IBA 7.2).
+    Discards,
+    /// Holds it until the port is ACTIVE, as the authors of the Double Scheme assume.
+    Holds,
+}
+
+impl From<ArmedChoice> for ArmedPort {
+    fn from(choice: ArmedChoice) -> ArmedPort {
+        match choice {
+            ArmedChoice::Discards => ArmedPort::Discards,
+            ArmedChoice::Holds => ArmedPort::Holds,
+        }
+    }
 }
 
 pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failure> {
@@ -206,6 +226,7 @@ impl Arguments {
             data_vls: choice::data_vls(hardware.vls)?,
             buffer_credits: hardware.buffer,
             latch: hardware.latch.into(),
+            armed: hardware.armed.into(),
             hoq_lifetime_ns: hardware.hoq_life,
             switch_lifetime_ns: hardware.switch_life,
             limits_as_programmed: hardware.limits_as_programmed,

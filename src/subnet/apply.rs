@@ -217,13 +217,16 @@ impl<T: Transport> Manager<T> {
     ) -> Result<(), SubnetError> {
         match order {
             WriteOrder::Any => {
-                for part in in_turn(wave.jobs.iter().map(|job| job.device)).chunks(REQUESTS_AT_A_TIME) {
-                    let jobs = part.iter().map(|&tag| (tag, wave.jobs[tag].device));
-                    let jobs = jobs.filter(|&(_, device)| !progress.gave_up(device));
-                    let requests = jobs.map(|(tag, device)| self.first_request(fabric, wave, tag, device.0)).collect();
-                    self.send_jobs(self.timing, requests, wave, progress).await?;
-                    if progress.has_ended {
-                        break;
+                for stage in self.stages(fabric, wave) {
+                    for part in in_turn(stage.iter().map(|&tag| wave.jobs[tag].device)).chunks(REQUESTS_AT_A_TIME) {
+                        let jobs = part.iter().map(|&rank| (stage[rank], wave.jobs[stage[rank]].device));
+                        let jobs = jobs.filter(|&(_, device)| !progress.gave_up(device));
+                        let requests: Vec<MadRequest> =
+                            jobs.map(|(tag, device)| self.first_request(fabric, wave, tag, device.0)).collect();
+                        self.send_jobs(self.timing, requests, wave, progress).await?;
+                        if progress.has_ended {
+                            return Ok(());
+                        }
                     }
                 }
             }
@@ -236,6 +239,32 @@ impl<T: Transport> Manager<T> {
             }
         }
         Ok(())
+    }
+
+    /// The jobs of a wave whose writes may land in any order, in stages one after the other. Ports become ACTIVE last, and
+    /// first those from which packets leave what comes: while a port is ARMED, packets wait there that tables lead to it
+    /// already, and others behind them. Those that lead from what carries data into what comes follow, then end ports,
+    /// which send nothing before.
+    fn stages(&self, fabric: &Fabric, wave: &JobList<'_>) -> Vec<Vec<usize>> {
+        let carries_data = |node: NodeId| {
+            let state = |port: PortId| self.port_infos.get(&(fabric.node(node).guid, fabric.port(port).num));
+            let external = fabric.ports_of(node).filter(|&port| fabric.port(port).num != PortNum::ZERO);
+            external.filter_map(state).any(|held| held.port_state == wire::PortState::Active)
+        };
+        let mut known: FxHashMap<NodeId, bool> = FxHashMap::default();
+        let mut stages: [Vec<usize>; 4] = Default::default();
+        for (tag, job) in wave.jobs.iter().enumerate() {
+            let stage = match &job.kind {
+                Kind::Port(_, PortChange { state: Some(PortState::Active), .. }) => match fabric.node(job.device) {
+                    node if !node.is_switch() => 3,
+                    _ if *known.entry(job.device).or_insert_with(|| carries_data(job.device)) => 2,
+                    _ => 1,
+                },
+                Kind::Port(..) | Kind::Table(_) => 0,
+            };
+            stages[stage].push(tag);
+        }
+        stages.into_iter().filter(|stage| !stage.is_empty()).collect()
     }
 
     fn note_ports(&mut self, fabric: &Fabric, holds: Vec<(PortId, PortInfo)>) {

@@ -468,7 +468,7 @@ pub enum News {
     Resigns(Rank),
     /// The other has taken over, because this manager could not serve the subnet.
     #[error(
-        "this manager has resigned, since its own port or switch fails, and subnet manager {0} is master; restart this one once that is mended"
+        "this manager has resigned, since its own port or switch fails, and has left the subnet to subnet manager {0}; restart this one once that is mended"
     )]
     Resigned(Rank),
     /// The rival does not hand over, or this manager could not wait for it.

@@ -241,10 +241,10 @@ impl<T: Transport> Manager<T> {
         Ok(())
     }
 
-    /// The jobs of a wave whose writes may land in any order, in stages one after the other. Ports become ACTIVE last, and
-    /// first those from which packets leave what comes: while a port is ARMED, packets wait there that tables lead to it
-    /// already, and others behind them. Those that lead from what carries data into what comes follow, then end ports,
-    /// which send nothing before.
+    /// The jobs of a wave whose writes may land in any order, in stages one after the other (G.3). Ports become ACTIVE
+    /// last, and first those from which packets leave what comes: while a port is ARMED, packets may wait there that
+    /// tables lead to it already, and others behind them. Those that lead from what carries data into what comes
+    /// follow, then end ports, which send nothing before.
     fn stages(&self, fabric: &Fabric, wave: &JobList<'_>) -> Vec<Vec<usize>> {
         let carries_data = |node: NodeId| {
             let state = |port: PortId| self.port_infos.get(&(fabric.node(node).guid, fabric.port(port).num));

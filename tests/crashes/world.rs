@@ -461,7 +461,7 @@ impl World {
         }
     }
 
-    /// Does a event; returns the order, if it is one.
+    /// Carries out an event; returns the order, if it is one.
     fn act(&self, event: WorldEvent, manager: PortId, mailbox: &SharedMailbox) -> Option<OrderId> {
         let named = |node: NodeId| SubnetElement::Switch(self.fabric.node(node).guid.to_string());
         let order = match event {

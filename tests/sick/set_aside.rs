@@ -3,6 +3,7 @@
 
 use super::masters::both;
 use super::scene::{S, Scene, Setup};
+use reconfig::frontend;
 use reconfig::ids::{Lid, PortNum};
 use reconfig::journal::{Journal, JournalError, JournalFile};
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
@@ -117,6 +118,26 @@ fn what_is_set_aside_stays_so_while_the_managers_own_leaf_is_cut_off() {
     scene.pass(20 * S);
     assert_eq!((aside(&scene), rows_over(&scene, SPINE)), (vec![SPINE.to_string()], 0), "{:?}", scene.failures());
     assert_eq!(scene.unreached(&[]), []);
+}
+
+/// The other spines die: nothing else would lead there, and that is no secret.
+#[test]
+fn hosts_that_are_cut_off_beside_what_is_set_aside_are_reported() {
+    let folder = tempfile::tempdir().expect("room");
+    let mut scene = without_spine(&folder.path().join("sm.journal"));
+    let cut_off = |scene: &Scene| {
+        let view = &scene.mailbox.borrow().view;
+        frontend::cut_off(view.running.as_ref().expect("it is up"), &view.aside)
+    };
+    assert_eq!(cut_off(&scene), None);
+    let others = ["spine-2", "spine-3", "spine-4"].map(|name| scene.node(name));
+    scene.transport.with(|sim| others.into_iter().for_each(|spine| sim.kill(spine)));
+    scene.pass(20 * S);
+    let why = cut_off(&scene).expect("twelve of sixteen hosts have no way");
+    assert!(why.starts_with("12 end ports are cut off, host-5 HCA-1[1] first, while spine-1 is set aside"), "{why}");
+    order(&mut scene, take_back());
+    scene.pass(10 * S);
+    assert_eq!((cut_off(&scene), scene.unreached(&[])), (None, Vec::new()));
 }
 
 /// The plan that the heir makes for the loss shows the removal no more.

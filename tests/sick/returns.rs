@@ -1,0 +1,32 @@
+//! What comes back is brought up in the order in which data leaves it, so that nothing waits at a port that is ARMED.
+
+use super::scene::{S, Scene, Setup};
+use reconfig::sim::SimConfig;
+use reconfig::wire::PortState;
+
+/// Tables lead to the hosts of a leaf switch while it is away. Where devices hold data at ARMED ports, packets to these
+/// hosts would hold up all others.
+#[test]
+fn hosts_become_active_after_all_ports_of_their_switch() {
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(5 * S);
+    let leaf = scene.node("leaf-4");
+    let cabled: Vec<_> = scene.fabric.ports_of(leaf).filter(|&port| scene.fabric.peer(port).is_some()).collect();
+    let hosts: Vec<_> = scene.hosts_on(leaf).into_iter().flat_map(|host| scene.fabric.ports_of(host)).collect();
+    let into = scene.uplinks("leaf-4").into_iter().filter_map(|port| scene.fabric.peer(port)).collect::<Vec<_>>();
+    for away_ns in [S / 1_000, 3 * S] {
+        scene.transport.with(|sim| sim.kill(leaf));
+        scene.pass(away_ns);
+        scene.transport.with(|sim| sim.revive(leaf));
+        let active = |scene: &Scene, ports: &[_]| {
+            ports.iter().filter(|&&port| scene.transport.with(|sim| sim.port_state(port)) == PortState::Active).count()
+        };
+        let is_out_of_turn = |scene: &Scene| {
+            let [own, near, far] = [&cabled, &into, &hosts].map(|ports| active(scene, ports));
+            near > 0 && own < cabled.len() || far > 0 && near < into.len()
+        };
+        assert!(!scene.until(10 * S, is_out_of_turn), "after {away_ns} ns");
+        assert_eq!(scene.unreached(&[]), [], "after {away_ns} ns: {:?}", scene.failures());
+    }
+}

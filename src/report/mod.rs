@@ -43,7 +43,7 @@ pub use plan::{CheckReport, Judgement, PlanFacts, PlanReport, Refused, check, pl
 pub use quantity::{count, counted, duration, percent};
 pub use reproduction::reproduction;
 pub use routing::{RouteFacts, RouteReport, SubnetRoute, engines, route};
-pub use series::run_csv;
+pub use series::{RUN_FILES, run_csv};
 pub use serve::served;
 pub use simulation::{AutoInstead, auto_instead, simulation};
 pub use tables_json::tables_json;

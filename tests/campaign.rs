@@ -153,6 +153,12 @@ fn a_run_without_an_outage_counts_as_none() {
         (&8.into(), &0.0.into(), &8.into()),
         "{auto}"
     );
+    // The host of a switch that leaves is cut off, whatever was lost.
+    assert_eq!((&auto["cutting"]["count"], &auto["lossy"]["count"]), (&4.into(), &0.into()), "{auto}");
+    let shown = place.run("into", &["--summary"]).stdout;
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(shown.contains("torus:3x3,1, planned removal of a root, "), "{shown}");
+    assert!(shown.contains("\n4 of 4 runs cut end ports off (column end_ports_cut_off), "), "{shown}");
 }
 
 /// Two names of one fabric give one run twice, and a load that the subnet does not take is said.
@@ -164,7 +170,10 @@ fn a_run_under_two_names_counts_once_and_saturation_is_said() {
     let place = Place::with(&description);
     let shown = place.run("into", &[]);
     let shown = String::from_utf8_lossy(&shown.stdout);
-    assert!(shown.contains("saturated before the loss: "), "{shown}");
+    // It stands under the table that it is about.
+    let [table, note] = [" auto ", "saturated before the loss: "].map(|part| shown.find(part).expect(part));
+    assert!(table < note && shown[note..].contains(" runs by engine up-down at load 0.9; "), "{shown}");
+    assert!(!shown[table..note].contains("\n\n"), "{shown}");
     let summed = place.run("into", &["--summary", "--json"]);
     let told: serde_json::Value = serde_json::from_slice(&summed.stdout).expect("JSON");
     let pooled = told["pooled"].as_array().expect("schemes").iter();
@@ -189,6 +198,8 @@ fn a_faulty_description_is_refused_by_its_fault() {
         ("loads: [0.1]", "loads: [0.1]\nengines: [updn]", "OpenSM's updn is up-down here"),
         ("loads: [0.1]", "vls: 3", "campaign.yaml:5:6"),
         ("count: 2", "count: 0", "campaign.yaml:6:18"),
+        ("count: 2", "count: 99999999999", "campaign.yaml:6:18"),
+        ("count: 2", "count: 99999999999", "each combination of the lists make 799999999992 runs, more than 1000000"),
         ("campaign/1", "campaign/9", "expected reconfig.campaign/1"),
         ("\"torus:3x3,1\"", "missing.ibnetdiscover", "campaign.yaml:2:11"),
         ("\"torus:3x3,1\"", "\"mesh:1\"", "campaign.yaml:2:11"),
@@ -208,6 +219,72 @@ fn a_faulty_description_is_refused_by_its_fault() {
         assert!(error.contains(told), "{to}: {error}");
         assert!(!place.file("into").exists(), "{to}: nothing is left behind");
     }
+}
+
+/// Two that write one file give it two headings, and no later start reads it.
+#[test]
+fn a_second_campaign_in_a_folder_ends_at_once() {
+    let place = Place::with(SMALL);
+    fs::create_dir(place.file("into")).unwrap();
+    let rows = place.file("into/runs.csv");
+    let first = fs::File::create(&rows).unwrap();
+    first.lock().unwrap();
+    let second = place.run("into", &[]);
+    let told = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(2), "{told}");
+    assert!(told.contains("another campaign is writing ") && told.contains("into/runs.csv, "), "{told}");
+    assert_eq!(text(&rows), "");
+    // Shards write files of their own, and a lock does not outlive its process.
+    assert_eq!(place.run("into", &["--shard", "1/16"]).status.code(), Some(0));
+    drop(first);
+    assert_eq!(place.run("into", &[]).status.code(), Some(0));
+    assert_eq!(text(&rows).matches("run,fabric,").count(), 1);
+}
+
+/// The columns that an earlier version wrote are not those of today.
+#[test]
+fn rows_of_an_earlier_version_get_the_columns_of_today() {
+    let place = Place::with(&SMALL.replace("[root, cable]", "[root]"));
+    assert_eq!(place.run("into", &[]).status.code(), Some(0));
+    let file = place.file("into/runs.csv");
+    let whole = text(&file);
+    let mut rows = csv::Reader::from_reader(whole.as_bytes());
+    let at = rows.headers().unwrap().iter().position(|name| name == "end_ports_cut_off").expect("a column");
+    let mut old = csv::Writer::from_writer(Vec::new());
+    let without = |row: &csv::StringRecord| {
+        let fields = row.iter().enumerate().filter(|&(column, _)| column != at);
+        fields.map(|(_, field)| field.to_string()).collect::<Vec<_>>()
+    };
+    old.write_record(without(rows.headers().unwrap())).unwrap();
+    rows.records().skip(1).for_each(|row| old.write_record(without(&row.unwrap())).unwrap());
+    fs::write(&file, old.into_inner().unwrap()).unwrap();
+    assert_eq!(place.run("into", &[]).status.code(), Some(0));
+    assert_eq!(text(&file).lines().next(), whole.lines().next());
+    assert_eq!(text(&file).lines().nth(1), whole.lines().nth(1), "the run without a row is carried out");
+}
+
+/// A mean of the pairs that happened to be seen again says nothing of the others, and a run without a packet nothing at
+/// all.
+#[test]
+fn a_summary_says_of_what_its_figures_are() {
+    let at = |load: &str| {
+        let place = Place::with(&SMALL.replace("loads: [0.1]", &format!("loads: [{load}]")));
+        let shown = place.run("into", &[]).stdout;
+        let summed = place.run("into", &["--summary", "--json"]);
+        let told: serde_json::Value = serde_json::from_slice(&summed.stdout).expect("JSON");
+        (String::from_utf8(shown).expect("UTF-8"), told)
+    };
+    let (shown, told) = at("0.01");
+    let number = |name: &str| told["pooled"][0][name].as_u64().expect("a number");
+    let (out, not_back) = (number("pairs_out"), number("pairs_not_back"));
+    assert!(20 * not_back > out && out > not_back, "{not_back} of {out}");
+    let all = shown.split("all of these together").nth(1).expect("all");
+    let of = format!("{:.1} % of {out} pairs by auto", 100.0 * not_back as f64 / out as f64);
+    assert!(all.contains("mean outage is of the pairs that were seen to be back, ") && all.contains(&of), "{shown}");
+    let (shown, told) = at("0.0000001");
+    assert!(shown.contains("no packet was sent in 4 of 4 runs, "), "{shown}");
+    let of = &told["summaries"][0];
+    assert_eq!((&of["silent"]["count"], &of["outage_ns"]["count"]), (&2.into(), &0.into()), "{of}");
 }
 
 #[test]

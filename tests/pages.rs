@@ -118,6 +118,10 @@ fn a_page_of_losses_says_how_many_were_planned_for() {
     let all = json["losses"].as_array().expect("losses").len();
     assert_eq!(word(&text), format!("3 of {all} losses planned, each answered"));
     assert!(text.contains("<span class=\"word part\">"), "it is not green");
+    assert!(
+        text.contains("<dt>without a proved change</dt><dd class=\"\">0 of 3 planned</dd>"),
+        "it counts those alone"
+    );
     let (planned, _) = text.split_once("not planned</td>").expect("most are not");
     assert_eq!(planned.matches("<td class=\"\">ordered</td>").count(), 3, "those that are planned come first");
     let (text, _) = page(&["what-if", fat_tree], folder.path());

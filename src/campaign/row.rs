@@ -57,6 +57,9 @@ pub struct RunRow {
     pub outage_longest_ns: Option<u64>,
     /// The mean outage of such pairs; none if there are none, also where no pair was out.
     pub outage_mean_ns: Option<u64>,
+    /// End ports that the change cuts off from the subnet manager, though they stay.
+    #[serde(default)]
+    pub end_ports_cut_off: Option<u64>,
     /// The longest time without a delivery.
     pub gap_ns: Option<u64>,
     /// From the first event to the new routing in force.
@@ -109,7 +112,9 @@ impl RunRow {
             Ending::NotReached => "not-reached",
         };
         let (packets, outage) = (&report.packets, report.outage.as_ref());
-        let (latency, through) = (report.latency_ns, report.throughput);
+        let (latency, through, had) = (report.latency_ns, report.throughput, report.periods_had());
+        // Whatever is delivered takes some time: 0 is the latency of nothing.
+        let took = |ns: u64| (ns > 0).then_some(ns);
         RunRow {
             outcome: outcome.to_string(),
             reason: report.reason.clone().unwrap_or_default(),
@@ -129,24 +134,36 @@ impl RunRow {
             pairs_not_back: outage.map(|own| (own.still_out + own.not_seen_again) as u64),
             outage_longest_ns: outage.and_then(|own| own.longest.as_ref()).map(|longest| longest.ns),
             outage_mean_ns: outage.and_then(|own| own.mean_ns),
+            end_ports_cut_off: Some(report.cut_off().len() as u64),
             gap_ns: Some(report.longest_gap_ns),
             change_ns: report.change_ns(),
             smps: Some(report.smps().total),
-            latency_p99_before_ns: Some(latency.before.p99),
-            latency_p99_during_ns: Some(latency.during.p99),
-            latency_p99_after_ns: Some(latency.after.p99),
-            throughput_before: Some(through.before),
-            throughput_during: Some(through.during),
-            throughput_after: Some(through.after),
+            latency_p99_before_ns: took(latency.before.p99),
+            latency_p99_during_ns: took(latency.during.p99),
+            latency_p99_after_ns: took(latency.after.p99),
+            throughput_before: had.before.then_some(through.before),
+            throughput_during: had.during.then_some(through.during),
+            throughput_after: had.after.then_some(through.after),
             held_back_before: Some(report.held_back.before),
             trace: format!("{:016x}", report.trace_hash),
             ..RunRow::named(key)
         }
     }
 
-    /// The mean outage: 0 where no pair was out, unknown where none of those that were out was seen to be back.
+    /// The mean outage: 0 where no pair was out, unknown where none of those that were out was seen to be back, or
+    /// where no packet was sent that could have shown one.
     pub(super) fn outage_ns(&self) -> Option<u64> {
-        self.outage_mean_ns.or((self.pairs_out == Some(0)).then_some(0))
+        self.outage_mean_ns.or((self.pairs_out == Some(0) && !self.is_silent()).then_some(0))
+    }
+
+    /// Whether no packet was sent.
+    pub(super) fn is_silent(&self) -> bool {
+        self.injected == Some(0)
+    }
+
+    /// Whether the change cuts end ports off.
+    pub(super) fn cuts_off(&self) -> bool {
+        self.end_ports_cut_off.is_some_and(|ports| ports > 0)
     }
 
     /// Whether the subnet did not take the load before the loss.

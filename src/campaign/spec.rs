@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 /// The value of `schema`.
 const SCHEMA: &str = "reconfig.campaign/1";
+/// The most runs of a campaign: all of them are listed in memory before the first begins.
+const MOST_RUNS: u64 = 1_000_000;
 /// The scheme that is chosen as the cheapest which is proved.
 const AUTO: &str = "auto";
 
@@ -198,6 +200,14 @@ impl Campaign {
         }
         if self.seeds.count == 0 {
             return wrong("seeds", "count", "a count of 0 leaves nothing to run".to_string(), "expected 1 at least");
+        }
+        let lists = [self.fabrics.len(), self.changes.len(), self.engines.len(), self.loads.len(), self.schemes.len()];
+        let combinations = lists.iter().fold(1, |all: u64, &own| all.saturating_mul(own as u64));
+        if combinations.saturating_mul(self.seeds.count) > MOST_RUNS {
+            let all = u128::from(combinations) * u128::from(self.seeds.count);
+            let count = self.seeds.count;
+            let why = format!("{count} for each combination of the lists make {all} runs, more than {MOST_RUNS}");
+            return wrong("seeds", "count", why, "expected fewer, or several campaigns with seeds of their own");
         }
         if let Some(&load) = self.loads.iter().find(|load| !(**load > 0.0 && **load <= 1.0)) {
             // However it is written.

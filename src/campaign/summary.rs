@@ -26,6 +26,10 @@ pub struct SchemeSummary {
     pub deadlocked: Share,
     /// Of those that began: saturated before the loss, so that figures show what queues hold.
     pub saturated: Share,
+    /// Of those that began: sent no packet, so that they show nothing of what a change costs.
+    pub silent: Share,
+    /// Of those that began: cut end ports off from the subnet manager.
+    pub cutting: Share,
     /// Of those that began: not proved beforehand.
     pub unproved: Share,
     /// Of those that began: packets lost to the change.
@@ -35,8 +39,13 @@ pub struct SchemeSummary {
     /// Of those that completed: packets lost to the failure and to the change.
     pub lost_in_all: Estimate,
     /// Of those that completed: the mean outage of pairs, in nanoseconds; 0 in runs without an outage. Runs of which no
-    /// pair that was out was seen to be back do not count: how long it was out is not known.
+    /// pair that was out was seen to be back do not count, since how long it was out is not known; nor do runs without
+    /// a packet.
     pub outage_ns: Estimate,
+    /// Over those that completed: pairs of end ports that were out.
+    pub pairs_out: u64,
+    /// Those of them that had not been seen to be back when the run ended: no mean outage counts them.
+    pub pairs_not_back: u64,
     /// Of those that completed: how long the change took, in nanoseconds.
     pub change_ns: Estimate,
     /// Of those that completed: SMPs.
@@ -102,6 +111,7 @@ fn summary(group: &[&RunRow]) -> SchemeSummary {
     let estimate = |of: &dyn Fn(&RunRow) -> Option<u64>| {
         Estimate::of(completed().filter_map(|row| of(row)).map(|figure| figure as f64))
     };
+    let sum = |of: &dyn Fn(&RunRow) -> Option<u64>| completed().filter_map(|row| of(row)).sum();
     let first = group[0];
     SchemeSummary {
         fabric: first.fabric.clone(),
@@ -113,11 +123,15 @@ fn summary(group: &[&RunRow]) -> SchemeSummary {
         refused: (group.len() - began.len()) as u64,
         deadlocked: share(&|row| row.outcome == "deadlocked"),
         saturated: share(&RunRow::is_saturated),
+        silent: share(&RunRow::is_silent),
+        cutting: share(&RunRow::cuts_off),
         unproved: share(&|row| row.proof != "proved"),
         lossy: share(&|row| row.lost_to_change.is_some_and(|lost| lost > 0)),
         lost_to_change: estimate(&|row| row.lost_to_change),
         lost_in_all: estimate(&|row| row.lost_in_all),
         outage_ns: estimate(&|row| row.outage_ns()),
+        pairs_out: sum(&|row| row.pairs_out),
+        pairs_not_back: sum(&|row| row.pairs_not_back),
         change_ns: estimate(&|row| row.change_ns),
         smps: estimate(&|row| row.smps),
     }

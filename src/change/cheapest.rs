@@ -123,16 +123,18 @@ struct Weighed {
 /// Weighs waves that wait for one another.
 fn weigh(ordered: &Plan, double: &Plan, settle_ns: u64) -> Weighed {
     let (own, other) = (outage(ordered, settle_ns), outage(double, settle_ns));
-    let unit = "in SMPs served meanwhile, summed over pairs";
+    // Both are counted in the time of one SMP: how long that is depends on the devices.
+    let all = "summed over all pairs for as long as it takes to serve";
     if other < own {
         let why = format!(
-            "its waves wait for one another, and pairs of a host and a LID are without a way for longer: {unit}, {own}, by \
-             scheme double {other}"
+            "its waves wait for one another, and pairs of a host and a LID are without a way for longer: {all} {own} SMPs one \
+             after another, by scheme double {other}"
         );
         return Weighed { taken: Scheme::Double, why };
     }
     let why = format!(
-        "pairs of a host and a LID are without a way for longer, or as long: {unit}, {other}, by scheme ordered {own}"
+        "pairs of a host and a LID are without a way for longer, or as long: {all} {other} SMPs one after another, by scheme \
+         ordered {own}"
     );
     Weighed { taken: Scheme::Ordered, why }
 }

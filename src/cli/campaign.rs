@@ -14,7 +14,9 @@ use reconfig::fabric::Fabric;
 use reconfig::fabric::generate::{GenerateError, Options, Topology, generate};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Mutex;
@@ -34,7 +36,7 @@ Examples:
   reconfig campaign failures.yaml --into results --summary
 
 Exit codes: 0 every run of the campaign, or of the shard, has a row; 1 some have none (with --summary); 2 wrong usage or unreadable \
-input; 3 the work could not be carried out.")]
+input, or a folder in which another campaign is at work; 3 the work could not be carried out.")]
 pub(super) struct Arguments {
     /// YAML file that describes the campaign.
     file: PathBuf,
@@ -98,7 +100,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     if arguments.summary {
         check_description(&arguments.into, &text)?;
         let rows = rows_in(&arguments.into, &keys)?;
-        show(&keys, &rows, common)?;
+        show(&campaign, &keys, &rows, common)?;
         return Ok((rows.len() == keys.len()).into());
     }
     output::check_folder("--into", &arguments.into)?;
@@ -106,17 +108,27 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     prepare(&arguments.into, &text)?;
     let shard = arguments.shard.unwrap_or(Shard { index: 1, of: 1 });
     let file = arguments.into.join(shard.file());
+    let mut held = hold(&file)?;
     heal(&file)?;
+    // Rows of an earlier version lack columns, and rows with more of them must not follow.
+    if lacks_columns(&file)? {
+        sort(&file, &keys)?;
+        held = hold(&file)?;
+    }
     let done: BTreeSet<usize> = rows_in(&arguments.into, &keys)?.into_iter().map(|row| row.run).collect();
     let open: Vec<&RunKey> = keys.iter().filter(|key| shard.has(key) && !done.contains(&key.run)).collect();
     // The runs of this shard may all be in files of other shards, and a file without a row is useless.
-    if !open.is_empty() || file.exists() {
-        carry_out(arguments, &campaign, &fabrics, &open, &file)?;
+    if open.is_empty() && is_empty(&held) {
+        fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display())).map_err(Failure::undone)?;
+    } else {
+        // Both names of the open file hold its lock.
+        let opened = held.try_clone().map_err(Failure::undone)?;
+        carry_out(arguments, &campaign, &fabrics, &open, &file, opened)?;
         sort(&file, &keys)?;
     }
     let rows = rows_in(&arguments.into, &keys)?;
     if rows.len() == keys.len() {
-        show(&keys, &rows, common)?;
+        show(&campaign, &keys, &rows, common)?;
     } else {
         remark(&format!("{} of {} runs have a row in {}", rows.len(), keys.len(), arguments.into.display()));
     }
@@ -183,6 +195,49 @@ fn check_description(folder: &Path, text: &str) -> Result<(), Failure> {
     )))
 }
 
+/// The file of rows, created if it does not exist, which no other process may write until this one ends, in whatever
+/// manner it does.
+fn hold(file: &Path) -> Result<File, Failure> {
+    let cannot = || format!("cannot write {}", file.display());
+    loop {
+        let opened = OpenOptions::new().create(true).append(true).open(file).with_context(cannot);
+        let opened = opened.map_err(Failure::undone)?;
+        match opened.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(Failure::input(anyhow!(
+                    "another campaign is writing {}, and the rows of two would mix: wait until it has ended, or name \
+                     another folder; nothing was written",
+                    file.display()
+                )));
+            }
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
+                remark(&format!(
+                    "{} is in a file system without locks: see to it that no other campaign writes it",
+                    file.display()
+                ));
+                return Ok(opened);
+            }
+            Err(TryLockError::Error(error)) => return Err(Failure::undone(anyhow!(error).context(cannot()))),
+        }
+        // Between opening and locking it, a campaign that ended may have replaced or removed it.
+        if is_at(&opened, file) {
+            return Ok(opened);
+        }
+    }
+}
+
+fn is_empty(file: &File) -> bool {
+    file.metadata().is_ok_and(|found| found.len() == 0)
+}
+
+/// Whether an open file is what its name still leads to.
+fn is_at(opened: &File, file: &Path) -> bool {
+    let id = |found: fs::Metadata| (found.dev(), found.ino());
+    let [own, named] = [opened.metadata(), fs::metadata(file)].map(|found| found.ok().map(id));
+    own.is_some() && own == named
+}
+
 /// Removes a last line that was not written completely.
 fn heal(file: &Path) -> Result<(), Failure> {
     let Ok(text) = fs::read(file) else { return Ok(()) };
@@ -231,12 +286,10 @@ fn carry_out(
     fabrics: &BTreeMap<String, Fabric>,
     open: &[&RunKey],
     file: &Path,
+    opened: File,
 ) -> Result<(), Failure> {
     let cannot = || format!("cannot write {}", file.display());
-    let is_new = !file.exists() || fs::metadata(file).is_ok_and(|found| found.len() == 0);
-    let opened = OpenOptions::new().create(true).append(true).open(file);
-    let opened = opened.with_context(cannot).map_err(Failure::undone)?;
-    let writer = Mutex::new(csv::WriterBuilder::new().has_headers(is_new).from_writer(opened));
+    let writer = Mutex::new(csv::WriterBuilder::new().has_headers(is_empty(&opened)).from_writer(opened));
     let threads = arguments.threads.map_or(0, usize::from);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::undone)?;
     remark(&format!("{} to carry out", counted(open.len() as u64, "run")));
@@ -260,6 +313,16 @@ fn append(writer: &Mutex<csv::Writer<File>>, row: &RunRow) -> Result<(), anyhow:
     Ok(())
 }
 
+/// Whether a file has rows under another heading than rows have now.
+fn lacks_columns(file: &Path) -> Result<bool, Failure> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.serialize(RunRow::default()).map_err(Failure::undone)?;
+    let now = writer.into_inner().map_err(|error| Failure::undone(anyhow!("{error}")))?;
+    let heading = |bytes: &[u8]| bytes.split(|&byte| byte == b'\n').next().map(<[u8]>::to_vec);
+    let found = fs::read(file).with_context(|| format!("cannot read {}", file.display())).map_err(Failure::input)?;
+    Ok(!found.is_empty() && heading(&found) != heading(&now))
+}
+
 /// Puts the rows of a file in order, so that the same campaign gives the same file.
 fn sort(file: &Path, keys: &[RunKey]) -> Result<(), Failure> {
     let mut rows = read_rows(file)?;
@@ -273,7 +336,7 @@ fn sort(file: &Path, keys: &[RunKey]) -> Result<(), Failure> {
     batch.finish()
 }
 
-fn show(keys: &[RunKey], rows: &[RunRow], common: Common) -> Result<(), Failure> {
+fn show(campaign: &Campaign, keys: &[RunKey], rows: &[RunRow], common: Common) -> Result<(), Failure> {
     let (summaries, pooled) = (summaries(rows), pooled(rows));
     let document = CampaignDocument {
         schema: "reconfig.campaign-summary/1",
@@ -285,5 +348,5 @@ fn show(keys: &[RunKey], rows: &[RunRow], common: Common) -> Result<(), Failure>
     if common.json {
         return output::print_json(&document);
     }
-    output::print(&report::campaign(keys.len(), rows.len(), &summaries, &pooled))
+    output::print(&report::campaign(keys.len(), rows.len(), campaign.planned, &summaries, &pooled))
 }

@@ -17,6 +17,7 @@ use reconfig::subnet::{DeviceProfile, DeviceSettings, SourceControl};
 use reconfig::tables::dump::{Lfts, read_fdbs, read_path_sls};
 use reconfig::verify::Refusal;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::slice;
 use std::str::FromStr;
@@ -286,6 +287,11 @@ pub(super) fn bring_up(
 pub(super) fn seconds(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "expected a number of seconds".to_string())?;
     if (0.0..=86_400.0).contains(&value) { Ok(value) } else { Err("expected 0 to 86400 seconds".to_string()) }
+}
+
+/// Parses an address to listen at.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:9711 or [::1]:9711".to_string())
 }
 
 /// When the halves have lanes of their own.

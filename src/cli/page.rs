@@ -59,7 +59,7 @@ fn digests(files: &[ReadFile]) -> Vec<(String, String)> {
 }
 
 /// The command line, as a shell takes it.
-fn command() -> String {
+pub(super) fn command() -> String {
     shell(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()))
 }
 

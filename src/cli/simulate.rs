@@ -13,13 +13,13 @@ use super::evidence::{draw, draw_across};
 use super::input::{Captured, check_options, read_captured};
 use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_folder, check_places};
-use super::page::Page;
+use super::page::{Page, command};
 use super::plan::certified;
 use super::progress::{Progress, Waiting};
 use super::stderr::remark;
 use super::{Common, FabricReading};
 use crate::report::{self, AutoInstead};
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use change::{ChangeArguments, NamedChange};
 use clap::{Args, ValueEnum};
 use management::ManagementArguments;
@@ -31,11 +31,12 @@ use reconfig::plan::{Policy, Scheme};
 use reconfig::routing::{ENGINES, Imported};
 use reconfig::scenario::{
     self, Accounting, Departure, Element, Engines, LaterEvent, LinkLoads, Moves, Periods, Scenario, ScenarioChange,
-    ScenarioError, SimulationReport, adversary,
+    ScenarioError, Settings, SimulationReport, adversary,
 };
 use reconfig::sim::{Latch, SimConfig, SimError};
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use serde::Serialize;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 pub(super) use traffic::traffic;
@@ -102,8 +103,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["compare", "adversary"])]
     journal: Option<PathBuf>,
     /// Write CSV files to DIR: time series (series.csv, smps.csv, phases.csv), losses per host (hosts.csv), load of
-    /// each link between switches (links.csv), and LIDs that differ from the capture's (lids.csv). With --compare,
-    /// each scheme has its own folder in DIR.
+    /// each link between switches (links.csv), and LIDs that differ from the capture's (lids.csv); run.json says
+    /// which run they are of. With --compare, each scheme has its own folder in DIR.
     #[arg(long, value_name = "DIR")]
     csv: Option<PathBuf>,
     /// Write an HTML report of the run (with --compare, of all runs) to FILE: what changed, and what was lost when.
@@ -276,6 +277,10 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
             }
         }
         batch.finish()?;
+        if let Some(folder) = &arguments.csv {
+            let absent = compared().filter(|choice| loads.iter().all(|(ran, _)| ran != choice));
+            absent.into_iter().try_for_each(|choice| remove_left(&folder.join(choice.name())))?;
+        }
         return Ok(answer);
     }
     let kept = plan_files(arguments, &routers, &scenario)?;
@@ -330,7 +335,53 @@ fn stage_csv(
     batch: &mut Batch,
 ) -> Result<(), Failure> {
     let files = report::run_csv(report, loads).map_err(Failure::undone)?;
-    files.into_iter().try_for_each(|(name, text)| batch.stage_text(&folder.join(name), text))
+    files.into_iter().try_for_each(|(name, text)| batch.stage_text(&folder.join(name), text))?;
+    let of = FolderOf {
+        schema: "reconfig.run/1",
+        command: command(),
+        version: env!("CARGO_PKG_VERSION"),
+        scheme: report.scheme,
+        auto: report.auto,
+        seed: report.seed,
+        trace_hash: format!("{:016x}", report.trace_hash),
+        settings: &report.settings,
+    };
+    let text = serde_json::to_string_pretty(&of).map_err(Failure::undone)?;
+    batch.stage_text(&folder.join("run.json"), text + "\n")
+}
+
+/// The run that files of a folder are of, and how to make it again.
+#[derive(Serialize)]
+struct FolderOf<'a> {
+    schema: &'static str,
+    command: String,
+    version: &'static str,
+    scheme: Scheme,
+    auto: bool,
+    seed: u64,
+    trace_hash: String,
+    settings: &'a Settings,
+}
+
+/// Removes the folder of a scheme that did not run, which an earlier comparison left, so that its files do not pass for
+/// those of this one. A folder that holds anything else stays.
+fn remove_left(folder: &Path) -> Result<(), Failure> {
+    if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) {
+        return Ok(());
+    }
+    let cannot = || format!("cannot remove {}, which an earlier run has left", folder.display());
+    let entries: Result<Vec<fs::DirEntry>, std::io::Error> = fs::read_dir(folder).and_then(Iterator::collect);
+    let entries = entries.with_context(cannot).map_err(Failure::undone)?;
+    let is_own = |entry: &fs::DirEntry| {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        is_file && entry.file_name().to_str().is_some_and(|name| report::RUN_FILES.contains(&name))
+    };
+    if !entries.iter().all(is_own) {
+        remark(&format!("{} is of an earlier run, and stays since it holds other files too", folder.display()));
+        return Ok(());
+    }
+    let removed = entries.iter().try_for_each(|entry| fs::remove_file(entry.path()));
+    removed.and_then(|()| fs::remove_dir(folder)).with_context(cannot).map_err(Failure::undone)
 }
 
 /// Says which ports have other LIDs; programs have that among the notes.

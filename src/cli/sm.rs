@@ -1,6 +1,6 @@
 //! `reconfig sm`: the subnet manager of a real subnet, through the kernel's user MAD interface.
 
-use super::choice::seconds;
+use super::choice::{address, seconds};
 use super::keys::{MKeyArguments, SmKeyArguments, hexadecimal};
 use super::log::Reload;
 use super::outcome::{Answer, Failure};
@@ -165,14 +165,14 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "PATH", default_value = DEFAULT_SOCKET)]
     socket: PathBuf,
     /// Serve Prometheus metrics over HTTP at this address, such as 127.0.0.1:9710 [default: off].
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     metrics: Option<SocketAddr>,
     /// Allow a --metrics address that other machines can reach.
     #[arg(long, requires = "metrics")]
     metrics_anywhere: bool,
     /// Serve a read-only page that shows the manager, the subnet and any change in progress, at this loopback address,
     /// such as 127.0.0.1:9711, for browsers on this machine [default: off].
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "once", value_parser = address)]
     web: Option<SocketAddr>,
     /// Log format.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json"])]

@@ -198,12 +198,19 @@ impl Watched {
     fn draw(&mut self, frame: &mut Frame<'_>) {
         let area = frame.area();
         let width = usize::from(area.width.saturating_sub(2));
-        let (facts, first) = (folded(&report::manager_facts(&self.status), width), self.head(width));
-        let [above, height] = [first.len(), facts.lines().count()].map(|lines| lines as u16 + 2);
+        let (facts, mut first) = (folded(&report::manager_facts(&self.status), width), self.head(width));
+        let [mut above, height] = [first.len(), facts.lines().count()].map(|lines| lines as u16 + 2);
         // Events take precedence: in a low terminal a key shows the facts.
         let has_room = area.height > above + height + EVENTS;
         let shows_facts = *self.facts.get_or_insert(has_room);
         let height = if shows_facts { height } else { 0 };
+        // The facts name what is missing: without them at least its number is shown.
+        if let Some(missing) = report::manager_missing(&self.status).filter(|_| !shows_facts) {
+            let told = folded(&format!("missing: {missing} (m names them)"), width);
+            above += told.lines().count() as u16;
+            let style = Style::new().fg(Color::Yellow);
+            first.extend(told.lines().map(|line| Line::styled(line.to_string(), style)));
+        }
         let rows = [Constraint::Length(above), Constraint::Max(height), Constraint::Fill(1), Constraint::Length(1)];
         let [head, state, happened, foot] = Layout::vertical(rows).areas(area);
         frame.render_widget(Paragraph::new(first).block(Block::bordered().title(" reconfig ")), head);
@@ -539,6 +546,9 @@ mod tests {
         for number in 0..100 {
             seen.hear(ControlEvent::at(0, EventKind::Warning { text: format!("[{number}]") }));
         }
+        seen.status.missing.hosts.count = 2;
+        assert!(show(&mut seen).contains("│missing: 2 hosts (m names them) "));
+        seen.status.missing.hosts.count = 0;
         let newest = show(&mut seen);
         assert!(newest.contains("[99]") && newest.contains("m shows the manager"), "{newest}");
         let rows = newest.matches("WARNING").count();

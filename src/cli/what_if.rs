@@ -171,6 +171,7 @@ impl Arguments {
         let named = |(loss, (after, ns))| LossReport::of(fabric, names(fabric, loss), after, ns);
         let (lmc, renumbered) = (greatest_lmc(fabric), renumbered(captured, fabric));
         Ok(WhatIfReport {
+            schema: report::WHAT_IF_SCHEMA,
             fabric: FabricSize::of(fabric),
             engine: whole.engine(),
             lmc,

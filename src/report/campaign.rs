@@ -1,25 +1,39 @@
 //! A campaign's summary: a table for each setting, a row for each scheme.
 
-use super::quantity::{count, counted, duration};
-use super::screen::{line, number, show, table};
+use super::quantity::{count, counted, duration, percent};
+use super::screen::{line, number, table};
 use comfy_table::Cell;
 use reconfig::campaign::{Estimate, SchemeSummary, Share};
 
+/// A share of pairs from which on it is said that a mean does not count them.
+const MANY_NOT_BACK: f64 = 0.05;
+
 /// Shares with the interval of 95 % confidence, and means with half its width: a table for each setting, and where
-/// there are several one for all.
-pub fn campaign(runs: usize, rows: usize, summaries: &[SchemeSummary], pooled: &[SchemeSummary]) -> String {
+/// there are several one for all. Of `runs` so many have a row, and changes are `planned` or sudden.
+pub fn campaign(
+    runs: usize,
+    rows: usize,
+    planned: bool,
+    summaries: &[SchemeSummary],
+    pooled: &[SchemeSummary],
+) -> String {
     let mut text = String::new();
     let place = |one: &SchemeSummary| (one.fabric.clone(), one.change.clone(), one.engine.clone(), one.load.to_bits());
     let groups = || summaries.chunk_by(|a, b| place(a) == place(b));
+    let event = if planned { "planned removal" } else { "loss" };
     for group in groups() {
         let SchemeSummary { fabric, change, engine, load, .. } = &group[0];
-        line(&mut text, format_args!("{fabric}, loss of a {change}, engine {engine}, load {load}"));
+        line(&mut text, format_args!("{fabric}, {event} of a {change}, engine {engine}, load {load}"));
         schemes(&mut text, group);
         saturated(&mut text, group);
+        others(&mut text, planned, group);
+        text.push('\n');
     }
     if groups().count() > 1 {
         line(&mut text, format_args!("all of these together"));
         schemes(&mut text, pooled);
+        others(&mut text, planned, pooled);
+        text.push('\n');
         let [all, once] = [summaries, pooled].map(|of| of.iter().map(|one| one.runs).sum::<u64>());
         if once < all {
             let twice = counted(all - once, "run");
@@ -37,19 +51,61 @@ pub fn campaign(runs: usize, rows: usize, summaries: &[SchemeSummary], pooled: &
     text
 }
 
+/// In how many runs of a group something was so, of those that began.
+fn among(group: &[SchemeSummary], of: fn(&SchemeSummary) -> &Share) -> [u64; 2] {
+    group.iter().map(of).fold([0, 0], |[count, all], share| [count + share.count, all + share.of])
+}
+
 /// That some of these runs could not carry their load before anything was lost.
 fn saturated(text: &mut String, group: &[SchemeSummary]) {
-    let [saturated, began] = group.iter().fold([0, 0], |[a, b], one| [a + one.saturated.count, b + one.saturated.of]);
+    let [saturated, began] = among(group, |one| &one.saturated);
+    let SchemeSummary { engine, load, .. } = &group[0];
     if saturated > 0 {
         line(
             text,
             format_args!(
-                "saturated before the loss: {} of {}; their figures show what queues hold more than what a change costs \
-                 (columns throughput_before and held_back_before of runs.csv)",
+                "saturated before the loss: {} of {} by engine {engine} at load {load}; their figures show what queues \
+                 hold more than what a change costs (columns throughput_before and held_back_before of runs.csv)",
                 count(saturated),
                 counted(began, "run")
             ),
         );
+    }
+}
+
+/// What figures of the table do not count, and what they do not say.
+fn others(text: &mut String, planned: bool, group: &[SchemeSummary]) {
+    let share_out = |one: &SchemeSummary| one.pairs_not_back as f64 / one.pairs_out.max(1) as f64;
+    let unseen: Vec<String> = group
+        .iter()
+        .filter(|one| share_out(one) > MANY_NOT_BACK)
+        .map(|one| format!("{} of {} by {}", percent(share_out(one)), counted(one.pairs_out, "pair"), one.scheme))
+        .collect();
+    if !unseen.is_empty() {
+        line(
+            text,
+            format_args!(
+                "mean outage is of the pairs that were seen to be back, and none of those is longer than its run; when \
+                 their runs ended, these were not back: {} (a longer around_us or a higher load shows more)",
+                unseen.join(", ")
+            ),
+        );
+    }
+    let [cutting, began] = among(group, |one| &one.cutting);
+    if planned && cutting > 0 {
+        let (cutting, began) = (count(cutting), counted(began, "run"));
+        line(
+            text,
+            format_args!(
+                "{cutting} of {began} cut end ports off (column end_ports_cut_off), which simulate and plan refuse where \
+                 it is not meant"
+            ),
+        );
+    }
+    let [silent, began] = among(group, |one| &one.silent);
+    if silent > 0 {
+        let (silent, began) = (count(silent), counted(began, "run"));
+        line(text, format_args!("no packet was sent in {silent} of {began}, so that nothing could be lost in them"));
     }
 }
 
@@ -85,7 +141,7 @@ fn schemes(text: &mut String, group: &[SchemeSummary]) {
         ];
         screen.add_row([Cell::new(&one.scheme)].into_iter().chain(cells.iter().map(number)));
     }
-    show(text, &screen);
+    screen.to_string().lines().for_each(|row| line(text, format_args!("{}", row.trim_end())));
 }
 
 fn share(share: &Share) -> String {

@@ -99,8 +99,12 @@ pub(super) fn ranking(reports: &[SimulationReport]) -> Option<String> {
     // Of equals the first is the one that is chosen by itself.
     ran.sort_by_key(|report| lost(report));
     let first = *ran.first()?;
-    if !first.has_traffic() {
-        return Some("no traffic was simulated, so no scheme could lose any".to_string());
+    // Runs are not equally long, so some may have sent packets and others not.
+    if let Some(silent) = ran.iter().find(|report| !report.has_traffic()) {
+        return Some(match ran.iter().any(|report| report.has_traffic()) {
+            true => format!("no packet was sent by {}, so no scheme can be said to lose least", own(silent)),
+            false => format!("{}, so no scheme could lose any", run::no_traffic(silent)),
+        });
     }
     let (alike, others): (Vec<&SimulationReport>, Vec<&SimulationReport>) =
         ran[1..].iter().partition(|own| lost(own) == lost(first));

@@ -165,6 +165,15 @@ fn missing(missing: &MissingStatus) -> Option<String> {
     Some(told.collect::<Vec<_>>().join("; ")).filter(|told| !told.is_empty())
 }
 
+/// How much is missing, without names; none where nothing is.
+pub fn manager_missing(status: &Status) -> Option<String> {
+    let own = &status.missing;
+    let kinds = [(own.switches.count, "switch"), (own.hosts.count, "host"), (own.cables.count, "cable")];
+    let told: Vec<String> =
+        kinds.into_iter().filter(|(number, _)| *number > 0).map(|(number, name)| counted(number, name)).collect();
+    (!told.is_empty()).then(|| told.join(", "))
+}
+
 /// Whether a manager in this state has a change to bring to its end.
 pub fn is_under_way(state: &str) -> bool {
     !["steady", "completed", "called-off", "abandoned"].contains(&state)

@@ -34,7 +34,7 @@ pub use compare::comparison;
 pub use lids::{LidCount, LidReport, PortNeed, lids};
 pub use manager::{
     change_beside, change_done, change_sentence, is_under_way, manager_event, manager_facts, manager_line,
-    manager_status,
+    manager_missing, manager_status,
 };
 pub use page::{
     LivePage, Origin, audit_page, live_files, plan_page, reproduction_page, route_page, simulation_page, what_if_page,
@@ -43,9 +43,9 @@ pub use plan::{CheckReport, Judgement, PlanFacts, PlanReport, Refused, check, pl
 pub use quantity::{count, counted, duration, percent};
 pub use reproduction::reproduction;
 pub use routing::{RouteFacts, RouteReport, SubnetRoute, engines, route};
-pub use series::run_csv;
+pub use series::{RUN_FILES, run_csv};
 pub use serve::served;
 pub use simulation::{AutoInstead, auto_instead, simulation};
 pub use tables_json::tables_json;
-pub use what_if::{LossReport, WhatIfReport, what_if, what_if_csv};
+pub use what_if::{LossReport, WHAT_IF_SCHEMA, WhatIfReport, what_if, what_if_csv};
 pub use worst::WorstFacts;

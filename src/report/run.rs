@@ -117,6 +117,7 @@ pub(super) fn word(report: &SimulationReport) -> &'static str {
         (Ending::Deadlocked, _) => "deadlocked",
         (Ending::Aborted, _) => "aborted",
         (Ending::NotReached, _) => "not reached",
+        (Ending::Completed, true) if report.is_silent() => "nothing sent",
         (Ending::Completed, true) => "completed",
         (Ending::Completed, false) if report.strands().is_some() => "cuts hosts off",
         (Ending::Completed, false) if is_refused(report) => "not proved",
@@ -145,13 +146,18 @@ pub(super) fn lost(outcome: Ending, packets: &PacketCounts) -> String {
     lost + &stranded
 }
 
-/// The throughput in a period; a dash for one that the run did not reach.
+/// Why nothing could be lost, where no packet was sent.
+pub(super) fn no_traffic(report: &SimulationReport) -> &'static str {
+    if report.is_silent() { "no packet was sent" } else { "no traffic was simulated" }
+}
+
+/// The throughput in a period; a dash for one that took no time.
 pub(super) fn throughput(report: &SimulationReport, period: &str) -> String {
-    let (marks, through) = (report.series.marks, report.throughput);
+    let (had, through) = (report.periods_had(), report.throughput);
     let (was, share) = match period {
-        "before" => (marks.during_ns.is_none_or(|ns| ns > marks.before_ns), through.before),
-        "during" => (marks.during_ns.is_some(), through.during),
-        _ => (marks.after_ns.is_some(), through.after),
+        "before" => (had.before, through.before),
+        "during" => (had.during, through.during),
+        _ => (had.after, through.after),
     };
     if was { percent(share) } else { "–".to_string() }
 }

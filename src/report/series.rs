@@ -8,6 +8,10 @@ use reconfig::scenario::{
 /// A file's name and its content.
 pub type CsvFile = (&'static str, String);
 
+/// What a folder of a run may hold.
+pub const RUN_FILES: [&str; 7] =
+    ["series.csv", "smps.csv", "phases.csv", "hosts.csv", "links.csv", "lids.csv", "run.json"];
+
 /// The files of a run: `series.csv`, `smps.csv`, `phases.csv`, `hosts.csv` `links.csv`, of the
 /// loads of every link, and `lids.csv`, of ports with other LIDs than in the capture.
 ///

@@ -238,7 +238,7 @@ fn losses(text: &mut String, report: &SimulationReport, outage: &OutageReport) {
     let whose = "from or to end ports that left or are cut off (stranded)";
     let lost = counted(report.lost_in_all, "packet");
     match (report.lost_in_all, report.packets.stranded) {
-        _ if !report.has_traffic() => line(text, format_args!("lost     nothing: no traffic was simulated")),
+        _ if !report.has_traffic() => line(text, format_args!("lost     nothing: {}", run::no_traffic(report))),
         (0, 0) => line(text, format_args!("lost     nothing")),
         (0, stranded) => line(text, format_args!("lost     {}, all {whose}", counted(stranded, "packet"))),
         (_, 0) => line(text, format_args!("lost     {lost} in all, {change} to the change")),
@@ -253,7 +253,10 @@ fn losses(text: &mut String, report: &SimulationReport, outage: &OutageReport) {
     let apart =
         if cut_off > 0 { format!("; {} cut off for good", counted(cut_off as u64, "pair")) } else { String::new() };
     if pairs == 0 {
-        let none = if report.has_traffic() { "none" } else { "not measured: no traffic was simulated" };
+        let none = match report.has_traffic() {
+            true => "none".to_string(),
+            false => format!("not measured: {}", run::no_traffic(report)),
+        };
         return line(text, format_args!("outage   {none}{apart}"));
     }
     let length = match (&outage.longest, outage.mean_ns) {
@@ -310,7 +313,7 @@ fn traffic(text: &mut String, report: &SimulationReport) {
 fn proof(text: &mut String, report: &SimulationReport) {
     let proof = &report.proof;
     let verdict = match (&proof.whole, &proof.refusal) {
-        (Some(whole), refusal) => subnets::proof(whole, refusal.as_deref()),
+        (Some(whole), refusal) => subnets::proof(whole, refusal.as_deref(), !report.routers.is_empty()),
         (None, Some(refusal)) => format!("{}: {refusal}", proof.status),
         (None, None) if proof.waves == 0 => format!("{}: {NO_WAVES}", proof.status),
         (None, None) => {
@@ -421,7 +424,7 @@ fn verdict(text: &mut String, report: &SimulationReport) {
 /// What was lost, or is stuck; where nothing changes, nothing is lost to a change.
 fn lost(report: &SimulationReport) -> String {
     if !report.has_traffic() && report.outcome == Ending::Completed {
-        return "no traffic was simulated, so nothing could be lost".to_string();
+        return format!("{}, so nothing could be lost", run::no_traffic(report));
     }
     if report.has_change() {
         return run::lost(report.outcome, &report.packets);

@@ -38,12 +38,13 @@ pub(super) fn headline(text: &mut String, report: &SimulationReport, between: Be
 
 fn routing(text: &mut String, report: &SimulationReport, between: BetweenSettings) {
     let levels = match between.rule {
-        LevelsRule::Raise => format!("service levels raised, {}", counted(between.layers.into(), "layer")),
-        LevelsRule::Turn => format!("service levels raised at turns, {}", counted(between.layers.into(), "layer")),
-        LevelsRule::Keep => "service levels kept".to_string(),
+        _ if report.routers.is_empty() => String::new(),
+        LevelsRule::Raise => format!("; service levels raised, {}", counted(between.layers.into(), "layer")),
+        LevelsRule::Turn => format!("; service levels raised at turns, {}", counted(between.layers.into(), "layer")),
+        LevelsRule::Keep => "; service levels kept".to_string(),
     };
     let lanes = counted(report.settings.data_vls.into(), "data VL");
-    line(text, format_args!("routing  {}; {lanes}; {levels}", report.engine));
+    line(text, format_args!("routing  {}; {lanes}{levels}", report.engine));
     if let Some(enforce) = between.part_enforce {
         let looks = looks(enforce);
         line(
@@ -65,14 +66,15 @@ fn looks(enforce: PartEnforce) -> &'static str {
     }
 }
 
-/// Proof of the whole, in words.
-pub(super) fn proof(whole: &WholeProof, refusal: Option<&str>) -> String {
+/// Proof of the whole, in words; of one subnet without what no router does.
+pub(super) fn proof(whole: &WholeProof, refusal: Option<&str>, has_routers: bool) -> String {
     match (&whole.statistics, refusal) {
         (Some(proof), _) => {
             let numbers = [(proof.lanes, "lane"), (proof.dependencies, "dependency")];
             let [lanes, dependencies] = numbers.map(|(number, name)| counted(number as u64, name));
             let (moments, couplings) = (moments(proof.moments), count(proof.couplings as u64));
-            format!("the whole is proved: {moments}, {lanes}, {dependencies}, {couplings} through routers")
+            let across = if has_routers { format!(", {couplings} through routers") } else { String::new() };
+            format!("the whole is proved: {moments}, {lanes}, {dependencies}{across}")
         }
         (None, refusal) => format!("the whole is refused: {}", refusal.unwrap_or_default()),
     }
@@ -94,6 +96,10 @@ pub(super) fn change(text: &mut String, change: &SubnetChange) {
 
 /// Latencies and losses by the subnets at the ends of packets.
 pub(super) fn relations(text: &mut String, report: &SimulationReport) {
+    // Of one subnet the run's own figures say the same.
+    if report.subnets.len() < 2 {
+        return;
+    }
     let mut rows = table();
     let header: &[&str] = match report.has_change() {
         true => &[

@@ -12,9 +12,14 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::fmt::Write;
 
+/// The name and version of the JSON object.
+pub const WHAT_IF_SCHEMA: &str = "reconfig.what-if/1";
+
 /// The losses that were looked at, and what each would do. Times are nanoseconds.
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct WhatIfReport {
+    /// [`WHAT_IF_SCHEMA`].
+    pub schema: &'static str,
     pub fabric: FabricSize,
     /// Who made the tables in force.
     pub engine: &'static str,

@@ -52,6 +52,8 @@ pub struct FabricMap {
     pub nodes: Vec<MapNode>,
     /// The cables, by their ends.
     pub links: Vec<MapLink>,
+    /// Aggregation nodes and gateways within switches, which are not among the nodes.
+    pub in_switches: usize,
 }
 
 impl FabricMap {
@@ -108,8 +110,8 @@ impl FabricMap {
         nodes: impl Iterator<Item = (NodeId, bool, MapNode)>,
         links: impl Iterator<Item = ([NodeId; 2], Fate)>,
     ) -> FabricMap {
-        let (ids, nodes): (Vec<NodeId>, Vec<MapNode>) =
-            nodes.filter(|(_, is_drawn, _)| *is_drawn).map(|(id, _, node)| (id, node)).unzip();
+        let (drawn, in_switches): (Vec<_>, Vec<_>) = nodes.partition(|(_, is_drawn, _)| *is_drawn);
+        let (ids, nodes): (Vec<NodeId>, Vec<MapNode>) = drawn.into_iter().map(|(id, _, node)| (id, node)).unzip();
         let rank: BTreeMap<NodeId, usize> = ids.iter().enumerate().map(|(rank, &id)| (id, rank)).collect();
         let mut cables: BTreeMap<((usize, usize), Fate), usize> = BTreeMap::new();
         for (ends, fate) in links {
@@ -127,7 +129,7 @@ impl FabricMap {
             *cables.entry(((a.min(b), a.max(b)), fate)).or_default() += 1;
         }
         let link = |((ends, fate), cables)| MapLink { ends, fate, cables };
-        FabricMap { nodes, links: cables.into_iter().map(link).collect() }
+        FabricMap { nodes, links: cables.into_iter().map(link).collect(), in_switches: in_switches.len() }
     }
 }
 

@@ -289,6 +289,22 @@ pub struct Settings {
     pub devices: DeviceReport,
     /// Whether end ports are meant to be cut off.
     pub cut_off_meant: bool,
+    /// Length of the warm-up.
+    pub warm_up_ns: u64,
+    /// Length of the period *before*.
+    pub before_ns: u64,
+    /// Length of the period *after*.
+    pub after_ns: u64,
+    /// Packets that an end port may have waiting; beyond that its application waits.
+    pub send_queue: u16,
+    /// Input buffer of one lane, in credits of 64 bytes.
+    pub buffer_credits: u16,
+    /// Whether switches send back what should leave by the port that it came in by; else they discard it.
+    pub turn_back: bool,
+    /// Flight time of a link.
+    pub link_delay_ns: u32,
+    /// From the arrival of a packet's head at a switch to its request for an output.
+    pub routing_delay_ns: u32,
     /// Settings between subnets, if there are several.
     #[serde(flatten)]
     pub between: Option<BetweenSettings>,
@@ -698,9 +714,31 @@ impl SimulationReport {
         self.is_clean() && self.strands().is_none()
     }
 
-    /// Whether sources offered anything that could be lost.
+    /// Whether sources sent anything that could be lost.
     pub fn has_traffic(&self) -> bool {
-        self.settings.load > 0.0 || self.packets.injected > 0
+        self.packets.injected > 0
+    }
+
+    /// Whether sources were to send, and none had come to it when the run ended.
+    pub fn is_silent(&self) -> bool {
+        let is_asked = match self.settings.traffic {
+            TrafficReport::Trace { packets } => packets > 0,
+            _ => self.settings.load > 0.0,
+        };
+        is_asked && !self.has_traffic()
+    }
+
+    /// Which periods took any time. A deadlock ends the run: what passes until it is noticed is no period in which
+    /// nothing arrived.
+    pub fn periods_had(&self) -> Periods<bool> {
+        let (marks, through) = (self.series.marks, self.throughput);
+        let end_ns = marks.stop_ns.or_else(|| self.series.bins.last().map(|bin| bin.end_ns)).unwrap_or_default();
+        let is_over = self.outcome == Ending::Deadlocked && through.after == 0.0;
+        Periods {
+            before: marks.during_ns.is_none_or(|ns| ns > marks.before_ns),
+            during: marks.during_ns.is_some(),
+            after: marks.after_ns.is_some_and(|ns| ns < end_ns) && !is_over,
+        }
     }
 
     /// Whether a manager acted, so that something changed.

@@ -124,6 +124,7 @@ impl Ran<'_> {
                 .chain(absent(&setup.each[0]))
                 .chain(renumbering)
                 .chain(lowered(setup, sim))
+                .chain(silent(sim, &setup.scenario.sim.traffic))
                 .chain(saturated(setup, sim))
                 .chain(cut_trace(sim))
                 .chain(outage.and_then(|outage| seldom_seen(setup, sim, outage))),
@@ -241,6 +242,16 @@ fn lowered(setup: &Setup<'_>, sim: &Sim) -> Option<String> {
             sim.load()
         )
     })
+}
+
+/// Says that traffic was asked for and none was sent, so that the run shows nothing of what a change costs.
+fn silent(sim: &Sim, traffic: &Traffic) -> Option<String> {
+    let (is_asked, more) = match traffic {
+        Traffic::Trace(entries) => (!entries.is_empty(), "lengthen --warm-up, --before and --after"),
+        _ => (sim.load() > 0.0, "raise --load, or lengthen --before and --after"),
+    };
+    (is_asked && sim.packets().injected == 0)
+        .then(|| format!("no packet was sent before the run ended, so that nothing could be lost: {more}"))
 }
 
 /// Says that the subnet did not take the load before anything happened. What a change costs is then hard to tell from
@@ -419,6 +430,14 @@ fn settings(setup: &Setup<'_>, sim: &Sim) -> Settings {
         drain: observer.to_string(),
         devices: DeviceReport::new(scenario.devices, scenario.device_settings()),
         cut_off_meant: scenario.cut_off_meant,
+        warm_up_ns: scenario.warm_up_ns,
+        before_ns: scenario.before_ns,
+        after_ns: scenario.after_ns,
+        send_queue: config.send_queue,
+        buffer_credits: config.buffer_credits,
+        turn_back: !config.discards_turned_back,
+        link_delay_ns: config.link_delay_ns,
+        routing_delay_ns: config.routing_delay_ns,
         between: setup.between.as_ref().map(|between| BetweenSettings {
             cross: scenario.cross,
             rule: between.levels.rule(),

@@ -569,7 +569,7 @@ fn the_time_that_sources_need_to_follow_counts_against_the_double_scheme() {
         let notes = &plan.plan().draft().notes;
         let note = notes.iter().find(|note| note.starts_with(&format!("scheme {other} was passed over: ")));
         let note = note.unwrap_or_else(|| panic!("{notes:?}"));
-        assert!(note.contains("in SMPs served meanwhile"), "{note}");
+        assert!(note.contains("summed over all pairs for as long as it takes to serve"), "{note}");
         assert_eq!(plan.plan().scheme(), wanted, "{note}");
         told.push(figures(note));
     }

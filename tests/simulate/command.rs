@@ -187,6 +187,21 @@ fn phases_add_up_to_the_totals() {
     assert!(shown.contains(&format!(", {} SMPs; trace ", smps(all))), "{shown}");
 }
 
+/// A period without any time has no throughput, and so has one that a deadlock precedes.
+#[test]
+fn a_period_that_never_was_has_a_dash() {
+    let ghost = FABRIC.replace("fat-tree-4-2", "ghost-cycle");
+    let short = ["--remove-root", "--scheme", "auto", "--load", "0.05", "--before", "0", "--after", "0", FABRIC];
+    let deadlocked = ["--remove-root", "--scheme", "in-place", &ghost];
+    for (asked, periods) in [(&short[..], &["before", "after"][..]), (&deadlocked, &["after"])] {
+        let shown = simulate(asked).stdout;
+        let rows = text(&shown).lines().filter(|line| line.contains('–'));
+        let rows: Vec<Vec<&str>> = rows.map(|line| line.split_whitespace().collect()).collect();
+        let without: Vec<Vec<&str>> = periods.iter().map(|name| vec![*name, "–", "–", "–", "–"]).collect();
+        assert_eq!(rows, without, "{}", text(&shown));
+    }
+}
+
 /// What is typed, the exit code, and a part of the message.
 type Case<'a> = (&'a [&'a str], i32, &'a str);
 

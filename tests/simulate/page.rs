@@ -30,7 +30,8 @@ fn page(arguments: &[&str], folder: &Path) -> (String, Value) {
 fn value_of(page: &str, label: &str) -> String {
     let (_, rest) = page.split_once(label).unwrap_or_else(|| panic!("no {label}"));
     let (_, rest) = rest.split_once('>').expect("an element follows");
-    rest.split('<').next().expect("text").chars().filter(|c| !c.is_whitespace()).collect()
+    // As a browser writes it, too.
+    rest.split('<').next().expect("text").replace("&nbsp;", "").chars().filter(|c| !c.is_whitespace()).collect()
 }
 
 fn assert_tells_the_same(page: &str, json: &Value) {
@@ -127,6 +128,58 @@ fn the_lead_tells_of_a_cheaper_way_of_a_low_load_and_of_no_traffic() {
     assert!(idle.contains("No traffic was simulated, so nothing could be lost."), "{idle:.2000}");
     let shown = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(shown.contains(": no traffic was simulated, so nothing could be lost; "), "{shown}");
+}
+
+/// A load so low that no packet comes to be sent shows nothing, and is no success.
+#[test]
+fn a_run_without_a_packet_is_not_said_to_lose_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("silent.html");
+    let report = ["--report", file.to_str().expect("UTF-8"), FABRIC];
+    let output = simulate(&[&["--remove-root", "--load", "0.0000001"][..], &report].concat());
+    assert_eq!(output.status.code(), Some(0));
+    let shown = String::from_utf8(output.stdout).expect("UTF-8");
+    for told in [
+        "\nlost     nothing: no packet was sent\n",
+        "\nnote: no packet was sent before the run ended, so that nothing could be lost: raise --load, ",
+        ": no packet was sent, so nothing could be lost; ",
+    ] {
+        assert!(shown.contains(told), "{told}: {shown}");
+    }
+    let page = fs::read_to_string(&file).expect("the page was written");
+    assert!(page.contains("<span class=\"word part\">nothing sent</span>"), "{page:.2000}");
+    assert!(page.contains("No packet was sent, so nothing could be lost."), "{page:.2000}");
+    let output = simulate(&["--remove-root", "--load", "0.0000001", "--compare", FABRIC]);
+    let shown = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(shown.ends_with("\nno packet was sent, so no scheme could lose any\n"), "{shown}");
+}
+
+/// Names break, so that every scheme has its column on the screen.
+#[test]
+fn a_comparison_shows_every_scheme_beside_a_long_name() {
+    if !browser::is_there() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let fabric = folder.path().join("named.ibnetdiscover");
+    let long = "0x0002c90000000602 MT47396 Infiniscale-III";
+    let text = fs::read_to_string(FABRIC).expect("the fabric");
+    let text = text.replace("spine-1", &format!("spine-1 {long}")).replace("spine-2", &format!("spine-2 {long}"));
+    fs::write(&fabric, text).expect("a file");
+    let file = folder.path().join("page.html");
+    let [fabric, file] = [&fabric, &file].map(|path| path.to_str().expect("a folder in UTF-8"));
+    simulate(&[&["--remove-root", "--compare"], &QUICK[..], &["--report", file, fabric]].concat());
+    let page = fs::read_to_string(file).expect("the page was written");
+    let mut browser = Browser::start(folder.path());
+    for width in [800, 1400] {
+        browser.load(&page, width, folder.path());
+        let beyond = browser.value(
+            "[...document.querySelector('main table').querySelectorAll('th, td, caption')].filter(cell =>
+               cell.getBoundingClientRect().right > cell.closest('.scroll').getBoundingClientRect().right + 1
+             ).map(cell => cell.innerText)",
+        );
+        assert_eq!(beyond, Value::Array(Vec::new()), "at {width}");
+    }
 }
 
 #[test]

@@ -123,6 +123,15 @@ fn the_files_say_what_the_json_says() {
     let links = std::fs::read_to_string(folder.join("links.csv")).expect("written");
     assert_eq!(links.lines().filter(|line| line.starts_with("before,")).count(), 32);
     assert!(json.get("links").is_none_or(Value::is_null), "shown on request only");
+    let run = std::fs::read_to_string(folder.join("run.json")).expect("written");
+    let run: Value = serde_json::from_str(&run).expect("an object");
+    for name in ["seed", "trace_hash", "scheme", "settings"] {
+        assert_eq!(run[name], json[name], "{name}");
+    }
+    assert_eq!(run["settings"]["link_delay_ns"], 10);
+    assert!(
+        run["command"].as_str().is_some_and(|own| own.starts_with("reconfig simulate --remove-root --json --csv "))
+    );
 }
 
 #[test]
@@ -142,6 +151,26 @@ fn a_comparison_has_a_folder_for_each_scheme() {
         assert_eq!(links.lines().filter(|line| line.starts_with("before,")).count(), 32, "{scheme}");
         assert!(run.get("links").is_none_or(Value::is_null), "{scheme}: shown on request only");
     }
+}
+
+/// What an earlier comparison wrote of a scheme must not pass for a part of this one; what the user put there stays.
+#[test]
+fn a_scheme_that_does_not_run_leaves_no_folder_of_an_earlier_one() {
+    let place = tempfile::tempdir().expect("a folder");
+    let double = place.path().join("double");
+    std::fs::create_dir(&double).expect("a folder");
+    std::fs::write(double.join("series.csv"), "earlier").expect("written");
+    std::fs::write(double.join("mine.txt"), "kept").expect("written");
+    let name = place.path().to_str().expect("a name in UTF-8");
+    let asked = [&["--remove-root", "--compare", "--lmc", "0", "--csv", name, FABRIC], &QUICK[..]].concat();
+    let told = simulate(&asked).stderr;
+    assert!(
+        String::from_utf8_lossy(&told).contains("double is of an earlier run, and stays since it holds other files")
+    );
+    assert!(double.join("mine.txt").exists() && double.join("series.csv").exists());
+    std::fs::remove_file(double.join("mine.txt")).expect("removed");
+    assert_eq!(simulate(&asked).status.code(), Some(0));
+    assert!(!double.exists() && place.path().join("auto/run.json").exists());
 }
 
 #[test]

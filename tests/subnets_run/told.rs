@@ -145,7 +145,8 @@ fn a_share_between_subnets_is_told_only_where_there_is_one() {
     let lines = format!("subnets:\n- name: only\n  prefix: '0xfec0000000000000'\n  fabric: {}\n", fabric.display());
     std::fs::write(&list, lines).expect("can be written");
     let (_, shown) = screen(&["--steady", "--load", "0.05", list.to_str().expect("UTF-8")]);
-    assert_tells(&shown, &["traffic  load 5.0 %, 1024 bytes", "raised, 1 layer\n", "proved: 1 moment, "]);
+    assert_tells(&shown, &["traffic  load 5.0 %, 1024 bytes", "; 4 data VLs\n", "proved: 1 moment, "]);
+    assert_is_silent(&shown, &["router", "raised", "within only"]);
 }
 
 #[test]

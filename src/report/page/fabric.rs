@@ -41,6 +41,8 @@ struct Shape {
     y: f64,
     /// How wide it may be.
     width: f64,
+    /// Whether its name is written upwards, since it has no room beside the others of its row.
+    is_upright: bool,
 }
 
 /// Progress of the writes of the current change at a node.
@@ -108,7 +110,9 @@ impl Stage {
 /// What is drawn between two shapes.
 type Lines = BTreeMap<(usize, usize, Fate), usize>;
 
-struct Drawing {
+struct Drawing<'a> {
+    /// The reader's word for what is absent afterwards.
+    leaves: &'a str,
     shapes: Vec<Shape>,
     lines: Lines,
     height: f64,
@@ -119,10 +123,9 @@ struct Drawing {
 /// The fabric as a figure, with the progress of the current change at each node that it writes to. `leaves` is the
 /// reader's word for elements that are absent afterwards.
 pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWaves>, leaves: &str) -> Markup {
-    let drawing = Drawing::of(map, stages);
+    let drawing = Drawing::of(map, stages, leaves);
     let (title, about) = (format!("{id}-title"), format!("{id}-about"));
     let fates = |wanted: Fate| map.nodes.iter().filter(|node| node.fate == wanted).count();
-    let named = |fate: Fate| if fate == Fate::Leaves { leaves } else { word(fate) };
     let has_links = |fate: Fate| map.links.iter().any(|link| link.fate == fate);
     html! {
         figure class="map" {
@@ -130,7 +133,7 @@ pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWave
                 b { "The fabric" } " " span class="unit" { (size(map)) }
                 span class="legend" {
                     @for fate in MOVES.into_iter().filter(|&fate| fates(fate) > 0 || has_links(fate)) {
-                        span { i class={ "key " (class(fate)) } {} (named(fate)) }
+                        span { i class={ "key " (class(fate)) } {} (word(fate, leaves)) }
                     }
                     @for stage in Stage::ALL.into_iter().filter(|_| !stages.is_empty()) {
                         span { (stage.mark()) " " (stage.word()) }
@@ -141,7 +144,7 @@ pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWave
             div class="scroll" tabindex="0" role="group" aria-label="The fabric" {
                 svg viewBox={ "0 0 " (WIDTH) " " (px(drawing.height)) } role="img" aria-labelledby={ (title) " " (about) } {
                     title id=(title) { "The fabric" }
-                    desc id=(about) { (described(map)) }
+                    desc id=(about) { (described(map, leaves)) }
                     @for (&(a, b, fate), &cables) in &drawing.lines { (drawing.line((a, b), fate, cables)) }
                     @for shape in &drawing.shapes { (shape.draw()) }
                 }
@@ -158,17 +161,30 @@ fn size(map: &FabricMap) -> String {
     let cables: usize = map.links.iter().map(|link| link.cables).sum();
     let ends = map.nodes.len() - switches;
     let [switches, ends, cables] = [switches, ends, cables].map(|number| number as u64);
-    format!("{}, {}, {}", counted(switches, "switch"), counted(ends, "host"), counted(cables, "cable"))
+    let within = match map.in_switches {
+        0 => String::new(),
+        nodes => format!("; {} within switches not drawn", counted(nodes as u64, "node")),
+    };
+    format!("{}, {}, {}{within}", counted(switches, "switch"), counted(ends, "host"), counted(cables, "cable"))
 }
 
-fn described(map: &FabricMap) -> String {
+/// The most elements of a fate that a description names.
+const MOST_DESCRIBED: usize = 20;
+
+fn described(map: &FabricMap, leaves: &str) -> String {
     let named = |fate: Fate| {
-        let names: Vec<&str> =
-            map.nodes.iter().filter(|node| node.fate == fate).map(|node| node.name.as_str()).take(20).collect();
-        names.join(", ")
+        let nodes = map.nodes.iter().filter(|node| node.fate == fate).map(|node| node.name.clone());
+        // The cables of a node that does not stay go with it.
+        let stays = |end: usize| map.nodes[end].fate == Fate::Stays;
+        let own = map.links.iter().filter(|link| link.fate == fate && stays(link.ends.0) && stays(link.ends.1));
+        let cables = own.map(|link| {
+            let [a, b] = [link.ends.0, link.ends.1].map(|end| &map.nodes[end].name);
+            format!("{} {a} – {b}", counted(link.cables as u64, "cable"))
+        });
+        nodes.chain(cables).take(MOST_DESCRIBED).collect::<Vec<_>>().join(", ")
     };
     let told = MOVES
-        .map(|fate| (named(fate), parts::capital(word(fate))))
+        .map(|fate| (named(fate), parts::capital(word(fate, leaves))))
         .into_iter()
         .filter(|(names, _)| !names.is_empty())
         .map(|(names, word)| format!(" {word}: {names}."));
@@ -189,17 +205,18 @@ fn class(fate: Fate) -> &'static str {
 }
 
 /// Behind a name; nothing where nothing becomes of it.
-fn in_brackets(fate: Fate) -> String {
-    if fate == Fate::Stays { String::new() } else { format!(" ({})", word(fate)) }
+fn in_brackets(fate: Fate, leaves: &str) -> String {
+    if fate == Fate::Stays { String::new() } else { format!(" ({})", word(fate, leaves)) }
 }
 
-fn word(fate: Fate) -> &'static str {
+/// What becomes of an element, in words; `leaves` is the reader's word for what is absent afterwards.
+fn word(fate: Fate, leaves: &str) -> &str {
     match fate {
         Fate::Stays => "stays",
         Fate::Comes => "comes",
         Fate::CutOff => "cut off",
         Fate::SetAside => "set aside",
-        Fate::Leaves => "leaves",
+        Fate::Leaves => leaves,
     }
 }
 
@@ -224,13 +241,13 @@ fn levels(map: &FabricMap) -> Vec<usize> {
     levels.into_iter().map(|level| level.unwrap_or(1)).collect()
 }
 
-impl Drawing {
-    fn of(map: &FabricMap, stages: &BTreeMap<NodeId, NodeWaves>) -> Drawing {
+impl<'a> Drawing<'a> {
+    fn of(map: &FabricMap, stages: &BTreeMap<NodeId, NodeWaves>, leaves: &'a str) -> Drawing<'a> {
         let levels = levels(map);
         let switches = map.nodes.iter().filter(|node| node.is_switch).count();
         let folds_hosts = map.nodes.len() > MOST_NODES;
         let folds_switches = folds_hosts && switches > MOST_SWITCHES;
-        let mut drawing = Drawing { shapes: Vec::new(), lines: Lines::new(), height: 0.0, omitted: 0 };
+        let mut drawing = Drawing { leaves, shapes: Vec::new(), lines: Lines::new(), height: 0.0, omitted: 0 };
         let place = drawing.fold(map, &levels, (folds_hosts, folds_switches));
         for (node, place) in map.nodes.iter().zip(&place) {
             if let (Some(stage), Some(shape)) = (stages.get(&node.node), *place) {
@@ -293,7 +310,8 @@ impl Drawing {
                 }
                 (false, _) => {
                     apart += usize::from(!stays);
-                    Some(self.add(Shape::of(node.name.clone(), !node.is_switch, node.fate, level)))
+                    let about = format!("{}{}", node.name, in_brackets(node.fate, self.leaves));
+                    Some(self.add(Shape::of(node.name.clone(), about, !node.is_switch, node.fate, level)))
                 }
             });
         }
@@ -345,11 +363,17 @@ impl Drawing {
                 let own = &mut self.shapes[shape];
                 own.x = width * (rank as f64 + 0.5);
                 // As wide as its name, where the row has room.
-                own.width = own.width.max(LETTER * own.label.chars().count() as f64 + 8.0).min(0.88 * width);
+                own.width = own.width.max(width_of(&own.label) + 8.0).min(0.88 * width);
+                // Above the highest row there is no room for taller boxes.
+                let is_switch = !own.is_host && own.folded == 0;
+                own.is_upright = is_switch && level < top && (UPRIGHT.0..NARROW).contains(&own.width);
                 own.y = 34.0 + 92.0 * (if has_hosts { top - level } else { top.saturating_sub(level) }) as f64;
             }
         }
         self.height = 34.0 + 92.0 * (rows.saturating_sub(1)) as f64 + if has_hosts { 22.0 } else { 44.0 };
+        if !has_hosts && self.shapes.iter().any(|shape| shape.is_upright) {
+            self.height += (UPRIGHT.1 - SWITCH.1) / 2.0;
+        }
     }
 
     /// Switches in a ring, hosts outside.
@@ -382,7 +406,13 @@ impl Drawing {
 
     fn line(&self, (a, b): (usize, usize), fate: Fate, cables: usize) -> Markup {
         let (from, to) = (&self.shapes[a], &self.shapes[b]);
-        let told = format!("{} – {}: {}{}", from.about, to.about, counted(cables as u64, "cable"), in_brackets(fate));
+        let told = format!(
+            "{} – {}: {}{}",
+            from.about,
+            to.about,
+            counted(cables as u64, "cable"),
+            in_brackets(fate, self.leaves)
+        );
         html! {
             line class={ "cable " (class(fate)) } x1=(px(from.x)) y1=(px(from.y)) x2=(px(to.x)) y2=(px(to.y)) {
                 title { (told) }
@@ -392,8 +422,7 @@ impl Drawing {
 }
 
 impl Shape {
-    fn of(name: String, is_host: bool, fate: Fate, level: usize) -> Shape {
-        let about = format!("{name}{}", in_brackets(fate));
+    fn of(name: String, about: String, is_host: bool, fate: Fate, level: usize) -> Shape {
         Shape {
             label: name,
             about,
@@ -407,11 +436,12 @@ impl Shape {
             x: 0.0,
             y: 0.0,
             width: SWITCH.0,
+            is_upright: false,
         }
     }
 
     fn folded(level: usize) -> Shape {
-        Shape { width: FOLDED.0, ..Shape::of(String::new(), false, Fate::Stays, level) }
+        Shape { width: FOLDED.0, ..Shape::of(String::new(), String::new(), false, Fate::Stays, level) }
     }
 
     /// Of a box of several, what is still to be done in it.
@@ -443,10 +473,20 @@ impl Shape {
                 @if self.fate != Fate::Stays { (self.cross(r)) }
             };
         }
-        let height = if self.folded > 0 { FOLDED.1 } else { SWITCH.1 };
+        let height = match self.folded {
+            _ if self.is_upright => UPRIGHT.1,
+            0 => SWITCH.1,
+            _ => FOLDED.1,
+        };
         // The end of a name tells nothing in fewer than four letters.
         let letters = self.letters();
         let has_room = letters >= 4 || self.label.chars().count() <= letters;
+        // Of a number of switches the number is what counts.
+        let label = match width_of(&self.label) > self.room() && self.folded > 0 {
+            true => count(self.folded as u64),
+            false => fitted(&self.label, letters, self.room()),
+        };
+        let turned = self.is_upright.then(|| format!("rotate(-90 {} {})", px(self.x), px(self.y)));
         let [left, top] = [self.x - self.width / 2.0, self.y - height / 2.0].map(px);
         html! {
             rect class=(class) x=(left) y=(top) width=(px(self.width)) height=(px(height)) rx="5" {
@@ -460,10 +500,10 @@ impl Shape {
                 }
             }
             @if has_room {
-                text class={ "name " (class) } x=(px(self.x)) y=(px(self.y + 4.0)) { (short(&self.label, letters)) }
+                text class={ "name " (class) } x=(px(self.x)) y=(px(self.y + 4.0)) transform=[turned] { (label) }
             }
             @if self.fate == Fate::SetAside {
-                text class="under" x=(px(self.x)) y=(px(self.y + height / 2.0 + 14.0)) { (word(self.fate)) }
+                text class="under" x=(px(self.x)) y=(px(self.y + height / 2.0 + 14.0)) { (word(self.fate, "")) }
             } @else if self.hosts > 0 && self.width > 14.0 {
                 text class="under" x=(px(self.x)) y=(px(self.y + height / 2.0 + 14.0)) {
                     (count(self.hosts as u64)) @if self.folded > 0 { " hosts" }
@@ -475,7 +515,12 @@ impl Shape {
 
     /// How many letters it has room for.
     fn letters(&self) -> usize {
-        ((self.width - 6.0) / LETTER).max(0.0) as usize
+        (self.room() / LETTER).max(0.0) as usize
+    }
+
+    /// The length of a line of letters in it.
+    fn room(&self) -> f64 {
+        if self.is_upright { UPRIGHT.1 - 5.0 } else { self.width - 5.0 }
     }
 
     /// What tells it apart without colour.
@@ -490,6 +535,31 @@ const SWITCH: (f64, f64) = (72.0, 26.0);
 /// How wide a letter of a name is, on average.
 const LETTER: f64 = 6.6;
 const FOLDED: (f64, f64) = (150.0, 34.0);
+/// A switch whose name is written upwards: the least width, and the height.
+const UPRIGHT: (f64, f64) = (14.0, 64.0);
+/// The width below which a box has no room for four letters side by side.
+const NARROW: f64 = 33.0;
+
+/// How wide a name is at most, as fonts without serifs have it.
+fn width_of(name: &str) -> f64 {
+    let width = |letter: char| match letter {
+        'i' | 'j' | 'l' | 'I' | 'J' => 3.6,
+        'r' | 't' | 'f' | '.' | ',' | ':' | ';' | '/' | '-' | ' ' | '(' | ')' | '[' | ']' => 4.8,
+        'c' | 'k' | 's' | 'v' | 'x' | 'y' | 'z' => 6.8,
+        'm' | 'w' | 'M' | 'W' | '@' | '…' => 11.8,
+        letter if letter.is_ascii_digit() => 7.7,
+        letter if letter.is_uppercase() => 8.6,
+        _ => 7.5,
+    };
+    name.chars().map(width).sum()
+}
+
+/// A name that fits, of so many letters at most, in so much room.
+fn fitted(name: &str, letters: usize, room: f64) -> String {
+    let shorter = (1..=letters).rev().map(|most| short(name, most));
+    let fits = |name: &String| width_of(name) <= room;
+    shorter.clone().find(fits).unwrap_or_else(|| short(name, 1))
+}
 
 /// What parts the words of a name.
 const BETWEEN_WORDS: [char; 6] = ['/', '-', '_', ':', ';', ' '];
@@ -552,6 +622,21 @@ mod tests {
         assert_eq!(apart(&["core-é-1", "core-é-2"], 4), ["é-1", "é-2"]);
         assert_eq!(apart(&["switch-1/U1"], 4), ["switch-1/U1"]);
         assert_eq!(apart(&[], 4), [""; 0]);
+    }
+
+    /// Names of digits and of capitals are wider than most.
+    #[test]
+    fn a_name_stays_within_its_box() {
+        for (name, room, shown) in [
+            ("leaf-1", 66.0, "leaf-1"),
+            ("0x0002c90000000786", 66.0, "…0000786"),
+            ("switch-0002c90000000786", 66.0, "…0000786"),
+            ("MMMMMMMM", 66.0, "…MMMM"),
+            ("core-13", 47.8, "core-13"),
+        ] {
+            assert_eq!(fitted(name, 10, room), shown);
+            assert!(width_of(shown) <= room, "{shown}");
+        }
     }
 
     #[test]

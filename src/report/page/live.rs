@@ -4,7 +4,7 @@ use super::super::manager::{change_beside, change_sentence, manager_event, manag
 use super::super::quantity::{count, counted, duration};
 use super::fabric::{self, NodeWaves, Stage};
 use super::parts::{self, TableField, table};
-use super::{HtmlPage, document, words};
+use super::{HtmlPage, document, whole_numbers, words};
 use humantime::format_rfc3339_seconds;
 use maud::{Markup, PreEscaped, html};
 use reconfig::driver::Running;
@@ -140,7 +140,7 @@ impl LivePage {
 
     /// The parts for a state whose events were heard.
     pub fn draw(&mut self, state: &LiveState) -> PageParts {
-        let part = |markup: Markup| Arc::from(markup.into_string());
+        let part = |markup: Markup| Arc::from(whole_numbers(&markup.into_string()));
         let status = &state.status;
         let (gone, map) = self.map(state);
         let begun = self.begun.as_deref();
@@ -432,9 +432,10 @@ mod tests {
         // What was ordered out is not among them.
         nodes.push(node(true, Fate::SetAside));
         links.extend([link((1, 4), Fate::SetAside, 2), link((1, 2), Fate::SetAside, 1)]);
-        let told = gone(&FabricMap { nodes, links }).expect("something is gone");
+        let told = gone(&FabricMap { nodes, links, in_switches: 0 }).expect("something is gone");
         assert!(told.starts_with("Gone or cut off: 1 switch, 1 host and 1 cable "), "{told}");
-        assert_eq!(gone(&FabricMap { nodes: vec![node(true, Fate::Stays)], links: Vec::new() }), None);
+        let whole = FabricMap { nodes: vec![node(true, Fate::Stays)], ..FabricMap::default() };
+        assert_eq!(gone(&whole), None);
         let waves = |written, all, writing| NodeWaves { written, all, writing }.stage();
         assert_eq!(waves(2, 5, false), Stage::Partly, "it is not green before its last wave is written");
         assert_eq!(waves(2, 5, true), Stage::Writing);

@@ -126,7 +126,46 @@ fn document(page: HtmlPage<'_>) -> String {
             }
         }
     };
-    markup.into_string()
+    whole_numbers(&markup.into_string())
+}
+
+/// Whether a value is a number with or without a unit, or a dash; everything else may be long.
+fn is_quantity(value: &str) -> bool {
+    value.starts_with(|c: char| c.is_ascii_digit()) || value == "–"
+}
+
+/// A page in which no line break parts the groups of digits of a number. What is typed or read as a program printed it
+/// stays as it is, and so does what is no text.
+fn whole_numbers(markup: &str) -> String {
+    const AS_IT_IS: [&str; 4] = ["pre", "code", "script", "style"];
+    let mut page = String::with_capacity(markup.len());
+    let mut within = None;
+    for part in markup.split_inclusive('>') {
+        let (text, tag) = part.split_at(part.rfind('<').unwrap_or(part.len()));
+        match within {
+            None => page += &joined_groups(text),
+            Some(_) => page += text,
+        }
+        page += tag;
+        let name = tag.trim_start_matches(['<', '/']).split([' ', '>']).next().unwrap_or_default();
+        match within {
+            None => within = AS_IT_IS.into_iter().find(|own| *own == name && tag.starts_with('<')),
+            Some(own) if own == name && tag.starts_with("</") => within = None,
+            Some(_) => {}
+        }
+    }
+    page
+}
+
+/// A text in which spaces between groups of three digits break no line.
+fn joined_groups(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let joins = |at: usize| {
+        let before = at > 0 && is_digit(at - 1) && !(at >= 4 && (at - 4..at).all(is_digit));
+        before && (at + 1..at + 4).all(is_digit) && !is_digit(at + 4)
+    };
+    text.char_indices().map(|(at, sign)| if sign == ' ' && joins(at) { '\u{a0}' } else { sign }).collect()
 }
 
 /// A text whose numbers no line break parts from their groups of digits or their units.
@@ -205,8 +244,8 @@ fn side_by_side(reports: &[SimulationReport]) -> Markup {
         section {
             h2 { "Schemes side by side" }
             div class="scroll" tabindex="0" role="group" aria-label="Schemes side by side" {
-                table {
-                    caption { "The same change under the same traffic, by scheme; " (compare::OWN_TIMES) }
+                table class="schemes" {
+                    caption { span { "The same change under the same traffic, by scheme; " (compare::OWN_TIMES) } }
                     thead {
                         tr {
                             th scope="col" { "" }
@@ -217,7 +256,11 @@ fn side_by_side(reports: &[SimulationReport]) -> Markup {
                         @for (name, value) in compare::ROWS {
                             tr {
                                 th scope="row" { (name) }
-                                @for report in reports { td class="number" { (value(report)) } }
+                                @for report in reports {
+                                    @let value = value(report);
+                                    // A name breaks, so that the columns beside it stay in sight.
+                                    td class=(if is_quantity(&value) { "number" } else { "number name" }) { (value) }
+                                }
                             }
                         }
                     }
@@ -238,6 +281,28 @@ fn side_by_side(reports: &[SimulationReport]) -> Markup {
                     (run.whole())
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_kept_together_in_text_alone() {
+        let page =
+            "<p title=\"1 234\">1 234 567 of 12 345 pairs, 1234 567, 1 23, 4 5678</p><pre>1 <b>1 234</b></pre><p>9 000";
+        let whole = "<p title=\"1 234\">1\u{a0}234\u{a0}567 of 12\u{a0}345 pairs, 1234 567, 1 23, 4 5678</p><pre>1 <b>1 \
+                     234</b></pre><p>9\u{a0}000";
+        assert_eq!(whole_numbers(page), whole);
+    }
+
+    #[test]
+    fn names_may_break_and_quantities_may_not() {
+        for (value, is) in [("12 345", true), ("30.1 %", true), ("–", true), ("root spine-2", false), ("proved", false)]
+        {
+            assert_eq!(is_quantity(value), is, "{value}");
         }
     }
 }

@@ -401,12 +401,13 @@ impl<'a> Run<'a> {
         };
         let header = ["end port", "lost, sent by it", "lost, sent to it", "pairs", "still out", "not seen again"];
         let header = header.into_iter();
-        let cut_off = ["stranded", "pairs cut off"].into_iter().filter(|_| is_cut_off);
+        let cut_off = ["stranded", "cut-off pairs that sent"].into_iter().filter(|_| is_cut_off);
         let header: Vec<&str> = header.chain(cut_off).chain(["longest outage"]).collect();
         let caption = match is_cut_off {
             true => {
                 "Losses by end port, from the event on, the most first; stranded are packets of pairs with an end that \
-                 left or is cut off, which are not among the lost"
+                 left or is cut off, which are not among the lost; of these pairs those are counted whose packets were \
+                 discarded, and not all that are without a way"
             }
             false => "Losses by end port, from the event on, the most first",
         };
@@ -468,7 +469,7 @@ impl<'a> Run<'a> {
         let routing = vec![TableField::text("routing"), TableField::value(&format!("{engine}{roots}"))];
         // Of several subnets only the whole is proved: within each of them nothing is to be seen of the others.
         let whole = proof.whole.as_ref().filter(|_| proof.refusal.is_none());
-        let whole = whole.map(|whole| parts::sentence(&several::proof(whole, None)));
+        let whole = whole.map(|whole| parts::sentence(&several::proof(whole, None, !report.routers.is_empty())));
         // Where nothing changes there is no plan, and nothing to prove of one.
         if !report.has_change() {
             return html! {
@@ -559,12 +560,19 @@ pub(super) fn settings(reports: &[SimulationReport]) -> Vec<(&'static str, Strin
         }
     };
     let size = &report.fabric;
+    let [link_ns, routing_ns] = [settings.link_delay_ns, settings.routing_delay_ns].map(u64::from);
+    let periods = [settings.warm_up_ns, settings.before_ns, settings.after_ns];
     vec![
         ("seed", report.seed.to_string()),
         (if reports.len() == 1 { "trace hash" } else { "trace hashes" }, hashes),
         ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
         ("load", percent(settings.load)),
         ("packet", counted(settings.packet_bytes.into(), "byte")),
+        ("send queue of a host", counted(settings.send_queue.into(), "packet")),
+        ("input buffer of a lane", format!("{} of 64 bytes", counted(settings.buffer_credits.into(), "credit"))),
+        ("packets that turn back", if settings.turn_back { "sent back" } else { "discarded" }.to_string()),
+        ("flight of a link, routing delay", format!("{}, {}", duration(link_ns), duration(routing_ns))),
+        ("warm-up, before, after", periods.map(duration).join(", ")),
         ("data VLs, LMC", format!("{}, {}", settings.data_vls, settings.lmc)),
         ("devices", format!("{} (drain by {})", settings.devices.profile.name(), settings.drain)),
     ]

@@ -28,9 +28,13 @@ pub(super) fn simulated(report: &SimulationReport) -> Markup {
             (table("Each subnet", &header, rows, false))
             @if !report.routers.is_empty() { (routers(report)) }
         }
-        section {
-            h2 { "From subnet to subnet" }
-            (relations(report))
+        @if report.subnets.len() > 1 {
+            section {
+                h2 { "From subnet to subnet" }
+                (relations(report))
+                (parts::paragraphs(&unsent(report), ""))
+            }
+        } @else {
             (parts::paragraphs(&unsent(report), ""))
         }
     }

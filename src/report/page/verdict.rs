@@ -3,13 +3,19 @@
 use super::super::compare::at_load;
 use super::super::quantity::{count, counted, duration, percent};
 use super::super::{cut_off, run};
+use super::parts::capital;
 use reconfig::plan::Scheme;
 use reconfig::scenario::{Ending, SimulationReport, is_saturated};
 use reconfig::subnet::DeviceProfile;
 
 /// The word that stands beside the sentence, and its class.
 pub(super) fn word(report: &SimulationReport) -> (&'static str, &'static str) {
-    (run::word(report), if report.is_yes() { "good" } else { "bad" })
+    let class = match (report.is_yes(), report.is_silent()) {
+        (false, _) => "bad",
+        (true, true) => "part",
+        (true, false) => "good",
+    };
+    (run::word(report), class)
 }
 
 /// How the change ended, and what it lost.
@@ -22,7 +28,7 @@ pub(super) fn sentence(report: &SimulationReport) -> String {
         // The refusal is the answer, and comes before what the run would have been.
         Ending::Completed if report.strands().is_some() => {
             let lost = match report.packets.lost_to_change {
-                _ if !report.has_traffic() => "; no traffic was simulated".to_string(),
+                _ if !report.has_traffic() => format!("; {}", run::no_traffic(report)),
                 0 => " and lose no packet".to_string(),
                 lost => format!(" and lose {}{load}", counted(lost, "packet")),
             };
@@ -33,7 +39,7 @@ pub(super) fn sentence(report: &SimulationReport) -> String {
                 true => format!("The change completed{took}."),
                 false => "Nothing changed.".to_string(),
             };
-            format!("{begins} No traffic was simulated, so nothing could be lost.")
+            format!("{begins} {}, so nothing could be lost.", capital(run::no_traffic(report)))
         }
         Ending::Completed if !report.has_change() => {
             let refused = if run::is_refused(report) {

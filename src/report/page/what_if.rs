@@ -48,6 +48,12 @@ fn word(report: &WhatIfReport) -> (String, &'static str) {
     if !report.is_yes() {
         return ("not every loss answered".to_string(), "bad");
     }
+    if report.is_interrupted {
+        return (
+            format!("interrupted: {} of {} planned", count(planned as u64), counted(to_answer as u64, "loss")),
+            "part",
+        );
+    }
     match planned {
         _ if to_answer == 0 && !report.losses.is_empty() => ("no host left".to_string(), "bad"),
         _ if planned == to_answer => ("every loss answered".to_string(), if all_served { "good" } else { "part" }),
@@ -62,12 +68,17 @@ fn word(report: &WhatIfReport) -> (String, &'static str) {
 fn glance(report: &WhatIfReport, unproved: usize) -> Markup {
     let losses = &report.losses;
     let answered = if report.planned() < report.to_answer() { "" } else { "good" };
+    // Where not all were planned, it counts those that were alone.
+    let unanswered = match answered {
+        "" => format!("{} of {} planned", count(unproved as u64), count(report.planned() as u64)),
+        _ => count(unproved as u64),
+    };
     let number = |is: fn(&LossReport) -> bool| count(losses.iter().filter(|loss| is(loss)).count() as u64);
     let longest = losses.iter().filter_map(LossReport::back_ns).max().map_or("–".to_string(), duration);
     let cut_off: BTreeSet<&String> = losses.iter().flat_map(|loss| &loss.cut_off).collect();
     parts::figures(&[
         ("losses looked at", count(losses.len() as u64), ""),
-        ("without a proved change", count(unproved as u64), if unproved > 0 { "bad" } else { answered }),
+        ("without a proved change", unanswered, if unproved > 0 { "bad" } else { answered }),
         ("losses that cut end ports off", number(|loss| !loss.cut_off.is_empty()), ""),
         ("end ports that a loss cuts off", count(cut_off.len() as u64), ""),
         ("losses that need a standby", number(|loss| loss.needs_standby), ""),

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 pub(super) type Entry = (&'static str, &'static [&'static str], &'static str);
 
 /// In the order of letters.
-const WORDS: [Entry; 26] = [
+const WORDS: [Entry; 27] = [
     (
         "barrier",
         &["barriers"],
@@ -49,6 +49,11 @@ const WORDS: [Entry; 26] = [
     ("dependency", &["dependencies"], "A packet that holds the first of two lanes may wait for the second."),
     ("DLID", &[], "The LID of the destination of a packet."),
     ("end port", &["end ports"], "A port of a host, at the end of a cable."),
+    (
+        "gap in delivery",
+        &["longest gap in delivery"],
+        "The time in which no packet at all arrives at any end port, from the event until the change is complete.",
+    ),
     ("glance", &[], "A look at what the switches report as changed, which finds what was lost."),
     (
         "half",

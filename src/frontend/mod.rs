@@ -22,7 +22,7 @@ use self::control::{
 use self::metrics::Metrics;
 use crate::change;
 use crate::driver::{ChangeRecord, Running};
-use crate::fabric::{Fabric, NodeRole, PortId};
+use crate::fabric::Fabric;
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::{ChangeProgress, Declined, Outcome};
 use crate::sm::lifecycle::LifecycleState;
@@ -522,7 +522,6 @@ impl Frontend {
         let running = running.as_deref().filter(|_| view.unreached.is_none());
         let found = view.found.as_deref().filter(|_| view.unreached.is_none());
         let known = running.map(|running| &*running.alive).or(found);
-        let (is_done, cut_off_beside) = (self.mailbox.borrow().lifecycle().is_done(), aside.clone());
         let held = self.mailbox.borrow().held().map(str::to_string);
         let progress = self.mailbox.borrow().view.trail.progress();
         let History { role, arrival, routed_by, change_state, sweeps, last_heavy_ns, traps, changes, .. } =
@@ -576,7 +575,7 @@ impl Frontend {
                 .or_else(|| self.history.trouble.clone())
                 .or_else(|| self.trouble_with_another())
                 .or(view.unrecorded)
-                .or_else(|| running.filter(|_| is_done).and_then(|running| cut_off(running, &cut_off_beside))),
+                .or(view.cut_off),
         }
     }
 
@@ -624,25 +623,6 @@ impl Frontend {
             None => format!("{role}: the subnet is not up yet"),
         }
     }
-}
-
-/// What it costs that elements are set aside, if it costs hosts their connection: no host is cut off by the order, but
-/// what dies afterwards may leave no other way.
-pub fn cut_off(running: &Running, aside: &[String]) -> Option<String> {
-    let first = aside.first()?;
-    let used = change::within_reach(&running.routed, running.sm);
-    let alive = &running.alive;
-    let is_cut_off = |port: &PortId| {
-        let node = alive.port(*port).node;
-        alive.peer(*port).is_some() && !used.node(node).present && alive.role(node) != NodeRole::InSwitch
-    };
-    let ports: Vec<PortId> = alive.end_ports().filter(is_cut_off).collect();
-    let host = alive.describe_port(*ports.first()?);
-    let (count, more) = (ports.len(), if aside.len() == 1 { "" } else { " and more" });
-    Some(format!(
-        "{count} end ports are cut off, {host} first, while {first}{more} is set aside: `reconfig change --take-back-switch` or \
-         --take-back-link has it used again"
-    ))
 }
 
 /// Why a planned change is refused that cuts off end ports.

@@ -4,6 +4,8 @@
 //! find is forgotten only once it has been removed: silence does not prove that (C.5).
 
 use super::element::FoundElement;
+use crate::change::within_reach;
+use crate::driver::Running;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Guid;
 use crate::subnet::Manager;
@@ -62,6 +64,25 @@ impl AsideElements {
     pub(super) fn out_of(&self, fabric: &Fabric) -> Fabric {
         let found = self.missed.keys().filter_map(|name| FoundElement::of_lasting_name(name, fabric));
         found.fold(fabric.clone(), |rest, element| element.taken_out_of(&rest))
+    }
+
+    /// Which end ports have no way while these are set aside, if they had one when that was ordered: the last other way
+    /// has died since. What the order itself cuts off is meant.
+    pub(super) fn cut_off(&self, running: &Running) -> Option<String> {
+        let first = self.described(&running.known).into_iter().next()?;
+        let Running { known, alive, routed, sm, .. } = running;
+        let (meant, used) = (within_reach(&self.out_of(known), *sm), within_reach(routed, *sm));
+        let is_cut_off = |port: &PortId| {
+            let node = alive.port(*port).node;
+            alive.peer(*port).is_some() && meant.node(node).present && !used.node(node).present
+        };
+        let ports: Vec<PortId> = alive.end_ports().filter(is_cut_off).collect();
+        let host = alive.describe_port(*ports.first()?);
+        let (count, more) = (ports.len(), if self.missed.len() == 1 { "" } else { " and more" });
+        Some(format!(
+            "{count} end ports are cut off, {host} first, while {first}{more} is set aside: `reconfig change \
+             --take-back-switch` or --take-back-link has it used again"
+        ))
     }
 
     /// Forgets elements that a survey shows to have left: they are used again when they return.

@@ -387,9 +387,12 @@ impl<T: Transport> Upkeep<T> {
 
     /// Publishes the state of the subnet.
     fn show(&self, context: &Context) {
+        let is_done = context.mailbox.borrow().lifecycle().is_done();
         let running = self.driver.running();
         let view = &mut context.mailbox.borrow_mut().view;
         view.aside = self.aside.described(&running.known);
+        // Until all is followed, what comes has no way yet.
+        view.cut_off = if is_done { self.aside.cut_off(running) } else { None };
         view.smps = self.driver.subnet().smps().clone();
         view.foreseen = self.driver.foreseen();
         view.instead = self.instead.clone();

@@ -244,23 +244,28 @@ impl<T: Transport> Manager<T> {
     /// The jobs of a wave whose writes may land in any order, in stages one after the other (G.3). Ports become ACTIVE
     /// last, and first those from which packets leave what comes: while a port is ARMED, packets may wait there that
     /// tables lead to it already, and others behind them. Those that lead from what carries data into what comes
-    /// follow, then end ports, which send nothing before.
+    /// follow, then end ports, which send nothing before. Where nothing carries data, as at a cold start, there is one.
     fn stages(&self, fabric: &Fabric, wave: &JobList<'_>) -> Vec<Vec<usize>> {
-        let carries_data = |node: NodeId| {
-            let state = |port: PortId| self.port_infos.get(&(fabric.node(node).guid, fabric.port(port).num));
-            let external = fabric.ports_of(node).filter(|&port| fabric.port(port).num != PortNum::ZERO);
-            external.filter_map(state).any(|held| held.port_state == wire::PortState::Active)
+        let is_active = |port: PortId| {
+            let at = fabric.port(port);
+            let held = self.port_infos.get(&(fabric.node(at.node).guid, at.num));
+            at.num != PortNum::ZERO && held.is_some_and(|held| held.port_state == wire::PortState::Active)
         };
+        let carries_data = |node: NodeId| fabric.ports_of(node).any(is_active);
+        let activates =
+            |job: &Job| matches!(job.kind, Kind::Port(_, PortChange { state: Some(PortState::Active), .. }));
+        let may_wait = || fabric.nodes().any(|(id, node)| node.present && carries_data(id));
+        if !wave.jobs.iter().any(activates) || !may_wait() {
+            return vec![(0..wave.jobs.len()).collect()];
+        }
         let mut known: FxHashMap<NodeId, bool> = FxHashMap::default();
         let mut stages: [Vec<usize>; 4] = Default::default();
         for (tag, job) in wave.jobs.iter().enumerate() {
-            let stage = match &job.kind {
-                Kind::Port(_, PortChange { state: Some(PortState::Active), .. }) => match fabric.node(job.device) {
-                    node if !node.is_switch() => 3,
-                    _ if *known.entry(job.device).or_insert_with(|| carries_data(job.device)) => 2,
-                    _ => 1,
-                },
-                Kind::Port(..) | Kind::Table(_) => 0,
+            let stage = match fabric.node(job.device) {
+                _ if !activates(job) => 0,
+                node if !node.is_switch() => 3,
+                _ if *known.entry(job.device).or_insert_with(|| carries_data(job.device)) => 2,
+                _ => 1,
             };
             stages[stage].push(tag);
         }

@@ -3,7 +3,6 @@
 
 use super::masters::both;
 use super::scene::{S, Scene, Setup};
-use reconfig::frontend;
 use reconfig::ids::{Lid, PortNum};
 use reconfig::journal::{Journal, JournalError, JournalFile};
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
@@ -125,10 +124,7 @@ fn what_is_set_aside_stays_so_while_the_managers_own_leaf_is_cut_off() {
 fn hosts_that_are_cut_off_beside_what_is_set_aside_are_reported() {
     let folder = tempfile::tempdir().expect("room");
     let mut scene = without_spine(&folder.path().join("sm.journal"));
-    let cut_off = |scene: &Scene| {
-        let view = &scene.mailbox.borrow().view;
-        frontend::cut_off(view.running.as_ref().expect("it is up"), &view.aside)
-    };
+    let cut_off = |scene: &Scene| scene.mailbox.borrow().view.cut_off.clone();
     assert_eq!(cut_off(&scene), None);
     let others = ["spine-2", "spine-3", "spine-4"].map(|name| scene.node(name));
     scene.transport.with(|sim| others.into_iter().for_each(|spine| sim.kill(spine)));

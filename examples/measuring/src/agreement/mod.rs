@@ -3,7 +3,7 @@
 //!
 //! A [`Sample`] names a fabric, a [`Routing`] the engine that OpenSM is to run. [`Examination::make`] has ibsim serve
 //! the fabric and OpenSM route it in a separate folder, queries the subnet administrator for SLs if the engine
-//! determines them, and hands both judges the same files. The result holds the verdicts; [`Agreement::of`] compares
+//! determines them, and hands both judges the same files. The result holds the verdicts; `Agreement::of` compares
 //! them, and only a cause of the list in `compare`, shown for the case at hand, excuses a disagreement. The program and
 //! the test share this module. See docs/ORACLE.md.
 

@@ -92,6 +92,17 @@ fn what_check_prints_keeps_to_its_schema() {
     assert_eq!(errors(&value(&reconfig(["schema", "check"])), &printed), [""; 0]);
 }
 
+#[test]
+fn what_stands_beside_csv_files_keeps_to_its_schema() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let to = folder.path().to_str().expect("a path");
+    let run = reconfig(["simulate", "--remove-root", "topologies/fat-tree-4-2.ibnetdiscover", "--csv", to]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let written = std::fs::read_to_string(folder.path().join("run.json")).expect("a file");
+    let written = serde_json::from_str(&written).expect("JSON");
+    assert_eq!(errors(&value(&reconfig(["schema", "simulate-run"])), &written), [""; 0]);
+}
+
 /// The schemas can refuse: a field that is missing, or of another type, is told with its place.
 #[test]
 fn a_report_without_its_verdict_is_refused() {

@@ -18,7 +18,7 @@ pub(super) struct Arguments {
 }
 
 /// Every schema, by its name. What is not one object for each run is named by its option or its content.
-const NAMES: [&str; 21] = [
+const NAMES: [&str; 22] = [
     "audit",
     "campaign",
     "change",
@@ -38,6 +38,7 @@ const NAMES: [&str; 21] = [
     "simulate",
     "simulate-accounting",
     "simulate-compare",
+    "simulate-run",
     "status",
     "what-if",
 ];
@@ -90,7 +91,7 @@ mod tests {
     /// After a change of a report, `UPDATE_EXPECT=1` has the files written anew.
     #[test]
     fn the_files_are_what_the_types_make() {
-        let made: [String; 21] = [
+        let made: [String; 22] = [
             made::<AuditReport>(),
             made::<campaign::CampaignDocument<'static>>(),
             made::<ChangeDone>(),
@@ -110,6 +111,7 @@ mod tests {
             made::<simulate::Beside<'static>>(),
             made::<simulate::Accounted<'static>>(),
             made::<simulate::Comparison<'static>>(),
+            made::<simulate::FolderOf<'static>>(),
             made::<Status>(),
             made::<report::WhatIfReport>(),
         ];

@@ -335,6 +335,7 @@ fn stage_csv(
     batch: &mut Batch,
 ) -> Result<(), Failure> {
     let files = report::run_csv(report, loads).map_err(Failure::undone)?;
+    assert!(files.iter().all(|(name, _)| report::RUN_FILES.contains(name)), "another run could not remove them");
     files.into_iter().try_for_each(|(name, text)| batch.stage_text(&folder.join(name), text))?;
     let of = FolderOf {
         schema: "reconfig.run/1",
@@ -351,8 +352,8 @@ fn stage_csv(
 }
 
 /// The run that files of a folder are of, and how to make it again.
-#[derive(Serialize)]
-struct FolderOf<'a> {
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct FolderOf<'a> {
     schema: &'static str,
     command: String,
     version: &'static str,

@@ -14,6 +14,7 @@ mod base;
 mod blanked;
 mod classes;
 mod columns;
+mod in_progress;
 mod inward;
 mod joining;
 mod limits;
@@ -24,7 +25,6 @@ mod probe;
 mod reconnect;
 mod relax;
 mod renew;
-mod steps;
 mod subject;
 mod trial;
 mod up_down;
@@ -37,9 +37,9 @@ use crate::ids::Lid;
 use crate::tables::{Lft, SubnetTables};
 use crate::verify::InjectionRules;
 use columns::LidColumns;
+use in_progress::RepairInProgress;
 use limits::{LAST_CHANCE_WORK, RELAX_WORK, RENEWALS, STEP_WORK};
 use std::sync::Arc;
-use steps::RepairInProgress;
 use subject::RepairSubject;
 
 /// What a repair reads.
@@ -222,23 +222,23 @@ pub fn repair_from(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result
     check(input)?;
     // First as if what turns back went on: waves that do without a wait then are good for every switch.
     let subject = RepairSubject::of(RepairInput { discards_turned_back: false, ..*input });
-    let mut steps = begun(surveyed(&subject, base), true, STEP_WORK)?;
-    if !steps.is_done() && input.discards_turned_back {
+    let mut repair = begun(surveyed(&subject, base), true, STEP_WORK)?;
+    if !repair.is_done() && input.discards_turned_back {
         let resting = RepairSubject::of(*input);
         // Most rows are refused for the same reasons as before, so one wave that ended for its work is not tried again.
-        let other = begun(steps.anew(&resting), !steps.is_cut_short(), LAST_CHANCE_WORK)?;
+        let other = begun(repair.anew(&resting), !repair.is_cut_short(), LAST_CHANCE_WORK)?;
         if other.is_done() {
             return Ok(ended(other));
         }
     }
-    if !steps.is_done() && !steps.is_tried_in_full() {
+    if !repair.is_done() && !repair.is_tried_in_full() {
         // There must be a wait. Wave 1 was only tried in part: now it serves as many rows before the wait as it can.
-        let mut trial = steps.at_loss()?;
-        steps.reconnect(&mut trial, LAST_CHANCE_WORK);
+        let mut trial = repair.at_loss()?;
+        repair.reconnect(&mut trial, LAST_CHANCE_WORK);
     }
-    steps.finish()?;
-    steps.relax();
-    Ok(ended(steps))
+    repair.finish()?;
+    repair.relax();
+    Ok(ended(repair))
 }
 
 /// A first wave for the rows by which hosts send to hosts, by one search and without a guide: no row that is intact
@@ -249,11 +249,11 @@ pub fn repair_from(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result
 pub fn reconnect(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result<Repair, RepairError> {
     check(input)?;
     let subject = RepairSubject::of(RepairInput { target: None, discards_turned_back: false, ..*input });
-    let mut steps = surveyed(&subject, base);
-    let mut trial = steps.at_loss()?;
-    steps.reconnect_hosts(&mut trial);
+    let mut repair = surveyed(&subject, base);
+    let mut trial = repair.at_loss()?;
+    repair.reconnect_hosts(&mut trial);
     drop(trial);
-    Ok(steps.result())
+    Ok(repair.result())
 }
 
 /// The tables in force and what they do, before anything is tried.
@@ -270,25 +270,25 @@ fn surveyed<'s, 'a>(subject: &'s RepairSubject<'a>, base: Option<&RepairBase>) -
 
 /// Waves that need no wait, as far as there are any: one wave, and then several, for which `inward_work` may be spent.
 fn begun<'s, 'a>(
-    mut steps: RepairInProgress<'s, 'a>,
+    mut repair: RepairInProgress<'s, 'a>,
     in_one: bool,
     inward_work: u64,
 ) -> Result<RepairInProgress<'s, 'a>, RepairError> {
-    let mut trial = steps.at_loss()?;
+    let mut trial = repair.at_loss()?;
     match in_one {
-        true => steps.reconnect_if_all(&mut trial),
-        false => steps.skip_reconnecting(),
+        true => repair.reconnect_if_all(&mut trial),
+        false => repair.skip_reconnecting(),
     }
-    steps.inward(&mut trial, inward_work);
+    repair.inward(&mut trial, inward_work);
     drop(trial);
-    Ok(steps)
+    Ok(repair)
 }
 
-fn ended(mut steps: RepairInProgress<'_, '_>) -> Repair {
-    steps.join();
-    steps.renew();
-    steps.hurry();
-    steps.result()
+fn ended(mut repair: RepairInProgress<'_, '_>) -> Repair {
+    repair.join();
+    repair.renew();
+    repair.hurry();
+    repair.result()
 }
 
 impl Repair {

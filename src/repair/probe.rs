@@ -73,21 +73,21 @@ mod tests {
                 };
                 for discards_turned_back in [false, true] {
                     let subject = RepairSubject::of(RepairInput { discards_turned_back, ..asked });
-                    let mut steps = surveyed(&subject, None);
-                    let mut trial = steps.at_loss().unwrap();
-                    let broken = steps.broken().to_vec();
+                    let mut repair = surveyed(&subject, None);
+                    let mut trial = repair.at_loss().unwrap();
+                    let broken = repair.broken().to_vec();
                     let mut beyond = |within| {
                         let out = |&target: &u32| is_out_of_reach(&mut trial, target as usize, within);
                         broken.iter().copied().filter(out).collect::<Vec<u32>>()
                     };
                     let (one_wave, no_wait) = (beyond(Within::OneWave), beyond(Within::NoWait));
                     assert!(no_wait.iter().all(|target| one_wave.contains(target)), "{topology}");
-                    steps.reconnect(&mut trial, u64::MAX);
-                    let left = steps.left_targets();
+                    repair.reconnect(&mut trial, u64::MAX);
+                    let left = repair.left_targets();
                     assert!(one_wave.iter().all(|target| left.contains(target)), "{topology}: {one_wave:?}, {left:?}");
-                    if !steps.is_done() {
-                        steps.search_inward(&mut trial, LAST_CHANCE_WORK);
-                        assert!(no_wait.is_empty() || !steps.is_done(), "{topology}: {no_wait:?}");
+                    if !repair.is_done() {
+                        repair.search_inward(&mut trial, LAST_CHANCE_WORK);
+                        assert!(no_wait.is_empty() || !repair.is_done(), "{topology}: {no_wait:?}");
                     }
                     losses += 1;
                     in_vain += usize::from(!one_wave.is_empty());

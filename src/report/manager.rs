@@ -5,8 +5,8 @@ use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
 use reconfig::driver::ForeseenCount;
 use reconfig::frontend::control::{
-    ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, MissingStatus, NamedNode, OwnPort, PolicyStatus,
-    Status, SweepStatus,
+    ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, MissingElements, MissingStatus, NamedNode,
+    OwnPort, PolicyStatus, Status, SweepStatus,
 };
 use reconfig::machine::ChangeProgress;
 use reconfig::plan::LanePartition;
@@ -153,8 +153,7 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
 fn missing(missing: &MissingStatus) -> Option<String> {
     /// The most of a kind that are named: the JSON names more.
     const NAMED: usize = 4;
-    let kinds = [(&missing.switches, "switch"), (&missing.hosts, "host"), (&missing.cables, "cable")];
-    let told = kinds.into_iter().filter(|(own, _)| own.count > 0).map(|(own, name)| {
+    let told = kinds(missing).map(|(own, name)| {
         let named: Vec<&str> = own.names.iter().take(NAMED).map(String::as_str).collect();
         let more = match own.count - named.len() as u64 {
             0 => String::new(),
@@ -167,11 +166,14 @@ fn missing(missing: &MissingStatus) -> Option<String> {
 
 /// How much is missing, without names; none where nothing is.
 pub fn manager_missing(status: &Status) -> Option<String> {
-    let own = &status.missing;
-    let kinds = [(own.switches.count, "switch"), (own.hosts.count, "host"), (own.cables.count, "cable")];
-    let told: Vec<String> =
-        kinds.into_iter().filter(|(number, _)| *number > 0).map(|(number, name)| counted(number, name)).collect();
+    let told: Vec<String> = kinds(&status.missing).map(|(own, name)| counted(own.count, name)).collect();
     (!told.is_empty()).then(|| told.join(", "))
+}
+
+/// The kinds of which something is missing, by name.
+fn kinds(missing: &MissingStatus) -> impl Iterator<Item = (&MissingElements, &'static str)> {
+    let kinds = [(&missing.switches, "switch"), (&missing.hosts, "host"), (&missing.cables, "cable")];
+    kinds.into_iter().filter(|(own, _)| own.count > 0)
 }
 
 /// Whether a manager in this state has a change to bring to its end.

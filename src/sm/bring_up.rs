@@ -157,8 +157,12 @@ async fn settle<T: Transport>(
     }
     let on_any_lanes = routing.on_any_lanes;
     let mut up = brought_up(used, sm, routing, SubnetArrival::Cold);
-    let around_own = config.takeover == Takeover::Rewrite && context.has_failed_often();
-    let lanes = write(manager, config, &up.running, None, on_any_lanes, around_own).await?;
+    let manner = match on_any_lanes {
+        _ if config.takeover == Takeover::Rewrite && context.has_failed_often() => WriteManner::AroundOwn,
+        true => WriteManner::LanesMayFollow,
+        false => WriteManner::Whole,
+    };
+    let lanes = write(manager, config, &up.running, None, manner).await?;
     up.pending = (!lanes.is_empty()).then_some(Pending::Lanes { writes: lanes, ages: false });
     Ok(Some(up))
 }
@@ -235,7 +239,7 @@ async fn take_over<T: Transport>(
             // A manager that stops here leaves tables of two routings.
             context.begin_recovery(manager.now_ns());
             let up = brought_up(fabric, sm, routing, SubnetArrival::Rewritten { why });
-            write(manager, config, &up.running, Some(installed.tables), false, false).await?;
+            write(manager, config, &up.running, Some(installed.tables), WriteManner::Whole).await?;
             return Ok(Some(up));
         }
     };
@@ -684,24 +688,36 @@ fn in_words(lanes: Lanes, partition: LanePartition) -> String {
     }
 }
 
+/// How a bring-up writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum WriteManner {
+    /// Everything, or it has failed.
+    Whole,
+    /// The same, but for SL-to-VL tables, which may follow.
+    LanesMayFollow,
+    /// The manager's own device and switch cannot be left out. What they fail at ends nothing before all else is
+    /// written: the other hosts reach one another, as under any manager, though no proof covers that switch.
+    AroundOwn,
+}
+
 /// Writes everything: settings and ARMED, then tables, then ACTIVE. An ARMED port sends management packets only, so in
 /// a cold subnet no data packet meets a table that is half written. Returns SL-to-VL tables that are still to be
 /// written: all of them, if they may follow and are most of the work.
-///
-/// The manager's own device and switch cannot be left out. If `around_own`, what they fail at ends nothing before all
-/// else is written: the other hosts reach one another, as under any manager, though no proof covers that switch.
 async fn write<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
     running: &Running,
     held: Option<SubnetTables>,
-    lanes_may_follow: bool,
-    around_own: bool,
+    manner: WriteManner,
 ) -> Result<Vec<Write>, SmError> {
     let (fabric, basis) = (&running.alive, Basis::of(running, config));
     let (began_ns, mut own_fault) = (manager.now_ns(), None);
     let mut passes = |manager: &Manager<T>, done: Result<(), SmError>| match done {
-        Err(error) if around_own && !error.is_of_all() && manager.indispensable_fault(began_ns).is_some() => {
+        Err(error)
+            if manner == WriteManner::AroundOwn
+                && !error.is_of_all()
+                && manager.indispensable_fault(began_ns).is_some() =>
+        {
             tracing::error!(%error, "goes on around the manager's own device or switch, of which nothing is proved");
             own_fault.get_or_insert(error);
             Ok(())
@@ -718,7 +734,7 @@ async fn write<T: Transport>(
     });
     let mut writes = writes.await?;
     let blocks = writes.partition_point(|write| matches!(write, Write::LftBlock { .. }));
-    let lanes_follow = lanes_may_follow && !around_own && writes.len() > 2 * blocks;
+    let lanes_follow = manner == WriteManner::LanesMayFollow && writes.len() > 2 * blocks;
     let lanes = writes.split_off(if lanes_follow { blocks } else { writes.len() });
     let applied = manager.apply_each(fabric, &writes).await;
     passes(manager, applied.map(|_| ()).map_err(SmError::from))?;

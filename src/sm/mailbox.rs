@@ -157,6 +157,8 @@ pub struct SubnetView {
     pub instead: Option<String>,
     /// What follows from it that the journal takes no record, and why, if it takes none.
     pub unrecorded: Option<String>,
+    /// Whether nothing was left to do when this was shown.
+    pub is_done: bool,
     /// Which end ports would have a way if nothing were set aside, if any would, and what to do.
     pub cut_off: Option<String>,
     /// What the last look found, as long as the subnet is not up.

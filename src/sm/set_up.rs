@@ -97,9 +97,11 @@ pub(super) async fn configure<T: Transport>(
         fresh.extend(part.armed);
     }
     // Ports that carry data keep their arbitration lists: only newly armed ports get new ones.
-    fair::provide(manager, basis.fabric, &fresh, basis.lanes.in_operation()).await?;
+    let arbitration = fair::provide(manager, basis.fabric, &fresh, basis.lanes.in_operation()).await;
     let switches = configure_switches(manager, basis, &ports).await;
-    fault.map_or(switches, Err)
+    let faults = [fault.map_or(Ok(()), Err), arbitration, switches].into_iter().filter_map(Result::err);
+    // The manager's own port comes first, then the order in which they were met.
+    faults.min_by_key(|fault| !fault.is_fatal()).map_or(Ok(()), Err)
 }
 
 /// Writes the settings of some ports, whose PortInfos are known.

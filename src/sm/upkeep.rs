@@ -390,9 +390,13 @@ impl<T: Transport> Upkeep<T> {
         let is_done = context.mailbox.borrow().lifecycle().is_done();
         let running = self.driver.running();
         let view = &mut context.mailbox.borrow_mut().view;
-        view.aside = self.aside.described(&running.known);
-        // Until all is followed, what comes has no way yet.
-        view.cut_off = if is_done { self.aside.cut_off(running) } else { None };
+        let aside = self.aside.described(&running.known);
+        let is_shown = view.running.as_ref().is_some_and(|shown| is_same(shown, running));
+        if !is_shown || (view.is_done, &view.aside) != (is_done, &aside) {
+            // Until all is followed, what comes has no way yet.
+            view.cut_off = is_done.then(|| self.aside.cut_off(running)).flatten();
+        }
+        (view.is_done, view.aside) = (is_done, aside);
         view.smps = self.driver.subnet().smps().clone();
         view.foreseen = self.driver.foreseen();
         view.instead = self.instead.clone();
@@ -401,7 +405,7 @@ impl<T: Transport> Upkeep<T> {
         view.closed_ends = self.driver.subnet().manager().closed_ends();
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
         // Cloned only if it differs: tables are large, and this runs after every wait.
-        if view.running.as_ref().is_none_or(|shown| !is_same(shown, running)) {
+        if !is_shown {
             view.running = Some(Arc::new(running.clone()));
         }
     }

@@ -59,6 +59,8 @@ pub struct Device {
     pub eager: bool,
     /// It takes no SL-to-VL table but the one it has.
     pub stubborn: bool,
+    /// It takes no forwarding entries but those that it has.
+    pub keeps_entries: bool,
 }
 
 impl Device {
@@ -274,7 +276,7 @@ impl Fake {
                 Ok(info.encode())
             }
             AttributeId::LinearForwardingTable if is_switch => {
-                if set {
+                if set && !device.keeps_entries {
                     device.lft.insert(smp.modifier, smp.data);
                 }
                 Ok(*device.lft.get(&smp.modifier).unwrap_or(&LinearForwardingTable([255; 64]).encode()))

@@ -55,6 +55,25 @@ fn a_wave_that_fails_in_its_second_part_ends_there() {
     }
 }
 
+/// Every subset of a wave is proved, so the others get their entries. One that is silent may be lost, and others with
+/// it.
+#[test]
+fn a_switch_that_takes_no_entries_keeps_them_from_no_other() {
+    for is_silent in [false, true] {
+        let (mut manager, fabric, failing) = subnet();
+        if is_silent {
+            manager.transport_mut().silent.insert(failing);
+        } else {
+            manager.transport_mut().devices[failing.index()].keeps_entries = true;
+        }
+        let is_entry = |write: &Write| matches!(write, Write::LftBlock { .. });
+        let writes: Vec<Write> = wave(&fabric, failing).into_iter().filter(is_entry).collect();
+        now(manager.apply(&fabric, &writes, WriteOrder::Any)).expect_err("one switch takes none");
+        let others: Vec<Write> = writes.into_iter().filter(|write| write.node(&fabric) != Some(failing)).collect();
+        assert_eq!(holds(manager.transport(), &others).is_ok(), !is_silent);
+    }
+}
+
 #[test]
 fn a_device_that_fails_in_the_second_part_holds_up_nobody_else() {
     let (mut manager, fabric, failing) = subnet();

@@ -82,8 +82,8 @@ impl ResultPage<'_> {
             skip: "Skip to the results",
             header: html! {
                 p class="kicker" { "reconfig " (self.command) }
-                h1 { span class={ "word " (class) } { (word) } " " (unbroken(&self.sentence)) }
-                @for told in &self.beside { p class="beside" { (unbroken(told)) } }
+                h1 { span class={ "word " (class) } { (word) } " " (self.sentence) }
+                @for told in &self.beside { p class="beside" { (told) } }
                 p class="what" { (self.what) }
             },
             main: html! { (self.body) (words::words(&self.body, self.words())) },
@@ -134,8 +134,8 @@ fn is_quantity(value: &str) -> bool {
     value.starts_with(|c: char| c.is_ascii_digit()) || value == "–"
 }
 
-/// A page in which no line break parts the groups of digits of a number. What is typed or read as a program printed it
-/// stays as it is, and so does what is no text.
+/// A page in which no line break parts a number. What is typed or read as a program printed it stays as it is, and so
+/// does what is no text.
 fn whole_numbers(markup: &str) -> String {
     const AS_IT_IS: [&str; 4] = ["pre", "code", "script", "style"];
     let mut page = String::with_capacity(markup.len());
@@ -143,7 +143,7 @@ fn whole_numbers(markup: &str) -> String {
     for part in markup.split_inclusive('>') {
         let (text, tag) = part.split_at(part.rfind('<').unwrap_or(part.len()));
         match within {
-            None => page += &joined_groups(text),
+            None => page += &unbroken(text),
             Some(_) => page += text,
         }
         page += tag;
@@ -157,30 +157,17 @@ fn whole_numbers(markup: &str) -> String {
     page
 }
 
-/// A text in which spaces between groups of three digits break no line.
-fn joined_groups(text: &str) -> String {
+/// A text in which no line break parts a number from its groups of digits or its unit.
+fn unbroken(text: &str) -> String {
+    const UNITS: [&str; 5] = ["ns", "µs", "ms", "s", "%"];
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let joins = |at: usize| {
-        let before = at > 0 && is_digit(at - 1) && !(at >= 4 && (at - 4..at).all(is_digit));
-        before && (at + 1..at + 4).all(is_digit) && !is_digit(at + 4)
+        let is_group = !(at >= 4 && (at - 4..at).all(is_digit)) && (at + 1..at + 4).all(is_digit) && !is_digit(at + 4);
+        let word = text[at + 1..].split(' ').next().unwrap_or_default();
+        at > 0 && is_digit(at - 1) && (is_group || UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')'])))
     };
     text.char_indices().map(|(at, sign)| if sign == ' ' && joins(at) { '\u{a0}' } else { sign }).collect()
-}
-
-/// A text whose numbers no line break parts from their groups of digits or their units.
-fn unbroken(text: &str) -> String {
-    const UNITS: [&str; 4] = ["ns", "µs", "ms", "s"];
-    let mut told = String::with_capacity(text.len());
-    for word in text.split(' ') {
-        let bare = word.trim_end_matches(|c: char| c.is_ascii_punctuation());
-        let joins = bare.starts_with(|c: char| c.is_ascii_digit()) || UNITS.contains(&bare);
-        if !told.is_empty() {
-            told.push(if joins && told.ends_with(|c: char| c.is_ascii_digit()) { '\u{a0}' } else { ' ' });
-        }
-        told += word;
-    }
-    told
 }
 
 /// The page of one run, or of several of one change under different schemes. Panics if there is none.
@@ -291,10 +278,9 @@ mod tests {
 
     #[test]
     fn numbers_are_kept_together_in_text_alone() {
-        let page =
-            "<p title=\"1 234\">1 234 567 of 12 345 pairs, 1234 567, 1 23, 4 5678</p><pre>1 <b>1 234</b></pre><p>9 000";
-        let whole = "<p title=\"1 234\">1\u{a0}234\u{a0}567 of 12\u{a0}345 pairs, 1234 567, 1 23, 4 5678</p><pre>1 <b>1 \
-                     234</b></pre><p>9\u{a0}000";
+        let page = "<p title=\"1 234\">1 234 567 of 12 345 pairs, 1234 567, 1 23, 4 5678, 13.0 %, 3 ms, 3 mst</p><pre>1 <b>1 234</b></pre><p>9 000";
+        let whole = "<p title=\"1 234\">1\u{a0}234\u{a0}567 of 12\u{a0}345 pairs, 1234 567, 1 23, 4 5678, 13.0\u{a0}%, 3\u{a0}ms, 3 mst</p>\
+                     <pre>1 <b>1 234</b></pre><p>9\u{a0}000";
         assert_eq!(whole_numbers(page), whole);
     }
 

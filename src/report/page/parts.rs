@@ -69,7 +69,7 @@ pub(super) fn paragraphs(text: &str, class: &str) -> Markup {
     let lines: Vec<&str> = text.lines().collect();
     html! {
         @for own in lines.chunk_by(|_, next| next.starts_with(' ')) {
-            p class=[(!class.is_empty()).then_some(class)] { (super::unbroken(&capital(own[0]))) }
+            p class=[(!class.is_empty()).then_some(class)] { (capital(own[0])) }
             @if own.len() > 1 {
                 details { summary { "The evidence, line by line" } pre tabindex="0" { (own[1..].join("\n")) } }
             }

@@ -166,7 +166,7 @@ fn wave(own: &WaveFacts) -> Vec<TableField> {
         TableField::count(cost.smps as u64),
         TableField::count(cost.busiest as u64),
         TableField::ranked(duration(cost.expected_ns), cost.expected_ns),
-        TableField::text(&super::unbroken(&writes.join(" + "))),
+        TableField::text(&writes.join(" + ")),
         TableField::text(&own.barriers.join(", ")),
     ]
 }

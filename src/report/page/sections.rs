@@ -476,7 +476,7 @@ impl<'a> Run<'a> {
                 section {
                     h2 { "The routing" }
                     (table("The routing in force", &["what", "value"], [routing].into_iter(), false))
-                    @if let Some(whole) = &whole { p { (super::unbroken(whole)) } }
+                    @if let Some(whole) = &whole { p { (whole) } }
                     @if let Some(refusal) = &proof.refusal { (parts::refusal(refusal)) }
                     (parts::notes(&report.notes))
                 }
@@ -493,7 +493,7 @@ impl<'a> Run<'a> {
             section {
                 h2 { "Plan and proof" }
                 (table("The plan in numbers", &["what", "value"], rows.into_iter().chain(counts), false))
-                @if let Some(whole) = &whole { p { (super::unbroken(whole)) } }
+                @if let Some(whole) = &whole { p { (whole) } }
                 @if let Some(refusal) = &proof.refusal { (parts::refusal(refusal)) }
                 @if let Some(cycle) = &proof.cycle { (cycle::refused(cycle, &format!("{}-cycle", self.id))) }
                 (parts::assumed(report.assumptions.iter().map(String::as_str)))

@@ -106,7 +106,7 @@ fn losses(report: &WhatIfReport) -> Markup {
                 b { "Writes take" } " is the time from the manager's first write until every pair that was out has a way "
                 "again. Before that the manager finds the loss and plans the change. "
                 @if let Some(took) = report.planning() {
-                    "Planning took " (super::unbroken(&took)) " on the machine that made this page. "
+                    "Planning took " (took) " on the machine that made this page. "
                 }
                 code { "reconfig simulate" } " shows how long pairs are out if planning takes no time."
             }

@@ -1,4 +1,4 @@
-//! The steps of a repair, one after the other, and the waves that come of them.
+//! A repair under construction: its steps, one after the other, and the waves that come of them.
 
 use super::balance::PairLoad;
 use super::base::RepairBase;

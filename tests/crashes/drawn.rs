@@ -31,7 +31,7 @@ const TOPOLOGIES: [&str; 8] = [
     "random-regular:8,4,2",
 ];
 
-/// A event; switches and cables by their number among those that may be chosen, modulo how many there are.
+/// An event; switches and cables by their number among those that may be chosen, modulo how many there are.
 #[derive(Clone, Copy, Debug)]
 enum Drawn {
     SwitchDies(usize),

@@ -207,7 +207,7 @@ async fn take_over<T: Transport>(
     {
         return Err(SmError::Foreign { why: why.to_string() });
     }
-    take_odd_down(manager, found, &fabric).await?;
+    part_from_later(manager, found, &fabric).await?;
     let (half, arrival, pending) = match verdict {
         Verdict::Adoptable { used } => {
             routed = used;
@@ -550,21 +550,26 @@ fn odd_ports(found: &Discovered, fabric: &Fabric) -> BTreeSet<PortId> {
     if 2 * odd.len() < carrying().count() { odd } else { BTreeSet::new() }
 }
 
-/// Takes the links of odd ports down that are left for later: they come back in INITIALIZE, like anything that comes.
-async fn take_odd_down<T: Transport>(
+/// Takes down the links to what is left for later, where the near end is ACTIVE: a port carries data under another LID
+/// than it should have, or a device restarted and its neighbour missed it, so that no token of a barrier would ever come
+/// from there. They come back in INITIALIZE, like anything that comes.
+async fn part_from_later<T: Transport>(
     manager: &mut Manager<T>,
     found: &Discovered,
     fabric: &Fabric,
 ) -> Result<(), SmError> {
-    let later = odd_ports(found, fabric).into_iter().filter(|&port| fabric.peer(port).is_none());
-    let near = later.filter_map(|port| found.fabric.peer(port));
-    let near: Vec<PortId> = near.filter(|&near| fabric.node(fabric.port(near).node).present).collect();
+    let leads_there = |&port: &PortId| {
+        let is_used = fabric.node(fabric.port(port).node).present;
+        is_used && fabric.peer(port).is_none() && found.fabric.peer(port).is_some() && is_active(found, port)
+    };
+    let near: Vec<PortId> = found.fabric.ports().map(|(id, _)| id).filter(leads_there).collect();
     if let Some(&first) = near.first() {
         let port = found.fabric.peer(first).map_or_else(String::new, |port| found.fabric.describe_port(port));
         tracing::warn!(
             ports = near.len(),
             port,
-            "end ports carry data under LIDs that they should not have, unlike most: their links are taken down"
+            "links to what is brought in later are up, to ports that came anew or have other LIDs than they should: they are \
+             taken down"
         );
         manager.apply_each(fabric, &Write::links_down(&near)).await?;
     }

@@ -306,7 +306,9 @@ fn live(case: &Case) -> Lived {
 /// then showed its lanes to nobody was taken for open, and would have stayed closed when it got well. A subnet was
 /// adopted with a link that was up towards a host that did not answer, and no token came from there at any flush. A
 /// recovery wanted to take down such a link of a switch that had come meanwhile, which nothing leads to yet. A host
-/// behind a switch that was set aside was left out amid that change, and kept the table of the split afterwards.
+/// behind a switch that was set aside was left out amid that change, and kept the table of the split afterwards. Links
+/// to switches that had restarted were up at one end while those were left for later, and a flush waited for their
+/// tokens without end.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, DeviceSickens, LinkBounces, Revives, SwitchDies, SwitchRemoved};
@@ -323,6 +325,15 @@ fn what_went_wrong_once_does_not_again() {
     let lanes = AttributeId::SlToVlMappingTable;
     let sick = |attribute, sickness, writes_only| SickAttribute { attribute, sickness, writes_only };
     let cases: &[Past<'_>] = &[
+        (
+            Setting { auto: true, seed: 966, ..agents("fat-tree:2,3") },
+            &[
+                (200_000, DeviceSickens(357, sick(AttributeId::LinearForwardingTable, Sickness::Ignores, true))),
+                (1_000_000, CableGoes(438)),
+                (10_000_000, SwitchDies(613)),
+            ],
+            &[(65, Successor::Itself), (30, Successor::Standby), (85, Successor::Itself)],
+        ),
         (agents("hypercube:3,1"), &[(0, SwitchDies(1)), (1_000_000, CableGoes(0))], &[(75, Successor::Itself)]),
         (
             Setting { fenced: true, load: 0.0002, loss: 0.02, seed: 419, ..agents("fat-tree:2,3") },

@@ -173,7 +173,7 @@ fn a_run_that_deadlocks_is_best_in_nothing_and_losses_are_named() {
     let outcomes = row("outcome");
     let [of_static, of_in_place] = [outcomes[outcomes.len() - 2], outcomes[outcomes.len() - 1]];
     assert_eq!((of_static, of_in_place), ("completed with losses", "deadlocked"), "{shown}");
-    let text = std::fs::read_to_string(&page).expect("the page was written");
+    let text = std::fs::read_to_string(&page).expect("the page was written").replace('\u{a0}', " ");
     let (_, table) = text.split_once("Schemes side by side</h2>").expect("a table");
     let table = table.split("</table>").next().expect("its end");
     let listed: Vec<&str> = ["outcome"].into_iter().chain(MEASURED_DURING).collect();

@@ -550,9 +550,9 @@ fn odd_ports(found: &Discovered, fabric: &Fabric) -> BTreeSet<PortId> {
     if 2 * odd.len() < carrying().count() { odd } else { BTreeSet::new() }
 }
 
-/// Takes down the links to what is left for later, where the near end is ACTIVE: a port carries data under another LID
-/// than it should have, or a device restarted and its neighbour missed it, so that no token of a barrier would ever come
-/// from there. They come back in INITIALIZE, like anything that comes.
+/// Takes down the links to what is left for later if the near end is ACTIVE: to a port that carries data under another
+/// LID than it should have, or to a device that restarted without its neighbour's notice. No token of a barrier would
+/// ever come from there. The links come back in INITIALIZE, like anything that comes (E.1).
 async fn part_from_later<T: Transport>(
     manager: &mut Manager<T>,
     found: &Discovered,

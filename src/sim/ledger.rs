@@ -19,6 +19,7 @@ use crate::fabric::{NodeId, PortId};
 use crate::ids::PortNum;
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
+use std::ops::RangeInclusive;
 
 /// Packets by what became of them. `injected` is the sum of the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -179,6 +180,8 @@ pub struct Ledger {
     deaths: Vec<Ticks>,
     /// By port: when it came back since, in ticks; the highest number for not yet.
     revived: By<PortId, Ticks>,
+    /// By port: when it was made ACTIVE since, in ticks; the highest number for not yet.
+    opened: By<PortId, Ticks>,
     /// Delivered to a port that does not own the DLID; counted among the lost as well.
     pub(super) misdelivered: u64,
     /// Order of arrival by flow; none where it is not counted.
@@ -198,6 +201,7 @@ impl Ledger {
             last_death: 0,
             deaths: Vec::new(),
             revived: By::filled(Ticks::MAX, ports),
+            opened: By::filled(Ticks::MAX, ports),
             misdelivered: 0,
             order: count_order.then(DeliveryOrder::default),
             outages: Outages::default(),
@@ -264,7 +268,8 @@ impl Ledger {
 
     /// A port's link died.
     pub(super) fn died(&mut self, port: PortId, now: Ticks) {
-        (self.died[port], self.revived[port], self.last_death) = (now, Ticks::MAX, now);
+        (self.died[port], self.revived[port], self.opened[port]) = (now, Ticks::MAX, Ticks::MAX);
+        self.last_death = now;
         if self.deaths.last() != Some(&now) {
             self.deaths.push(now);
         }
@@ -275,8 +280,16 @@ impl Ledger {
         self.revived[port] = now;
     }
 
+    /// A port was made ACTIVE.
+    pub(super) fn opened(&mut self, port: PortId, now: Ticks) {
+        // What a manager does to its state afterwards has nothing to do with the death.
+        let is_first = self.revived[port] <= now && self.opened[port] == Ticks::MAX;
+        self.opened[port] = if is_first { now } else { self.opened[port] };
+    }
+
     /// Whether a packet was lost to what died: its path, by the tables as they stood when it was sent, crosses an
-    /// element that has died since; or it ends where an entry was taken away that led there.
+    /// element that has died since, or one that is back but not ACTIVE yet, by an entry from before its return; or it
+    /// ends where an entry was taken away that led there.
     fn path_died(&self, plane: &DataPlane, id: PacketId, source_port: PortId, now: Ticks) -> bool {
         let (packet, born) = (&plane.packets[id], plane.packets.born[id]);
         let sent = Journey { plane, packet, born, now, tables: born, passed: usize::from(packet.hops) };
@@ -297,7 +310,11 @@ impl Ledger {
         let Journey { plane, packet, born, now, tables, passed } = journey;
         // A packet that set out after an element came back was not sent into its death.
         let dead = |port: PortId| self.died[port] <= now && born < self.revived[port];
+        // Unless no manager sent it there: until the port is ACTIVE, an entry from before leads into what the failure
+        // left.
+        let still_shut = |port: PortId| self.died[port] <= now && born < self.opened[port];
         let mut out = from;
+        let mut entry_of = None;
         // A path that visits more switches than there are is a loop.
         for link in 0..=plane.tables.node_count() {
             let input = plane.ports[out].peer;
@@ -307,6 +324,12 @@ impl Ledger {
             // led it elsewhere, and further.
             let lay_ahead = |port: PortId| link >= passed || self.died[port] <= born;
             if [out, input].into_iter().any(|port| dead(port) && lay_ahead(port)) {
+                return JourneyEnd::Dead;
+            }
+            let stood = |port: PortId| {
+                entry_of.is_some_and(|node| self.output_stood(plane, node, packet.dlid, self.revived[port]..=tables))
+            };
+            if link >= passed && [out, input].into_iter().any(|port| still_shut(port) && stood(port)) {
                 return JourneyEnd::Dead;
             }
             let node = plane.ports[input].node;
@@ -320,7 +343,7 @@ impl Ledger {
             if num == 0 || num > plane.num_ports(node) {
                 return JourneyEnd::Hole(out);
             }
-            out = plane.port_at(node, PortNum(num));
+            (out, entry_of) = (plane.port_at(node, PortNum(num)), Some(node));
             if plane.ports[out].peer.is_none() {
                 return JourneyEnd::Alive;
             }
@@ -336,6 +359,17 @@ impl Ledger {
             Some((_, entries)) => entries[usize::from(dlid % 64)],
             None => plane.tables.output(node, dlid),
         }
+    }
+
+    /// Whether the output port of a switch for a DLID stayed as it was over a time, in ticks; not over an empty one.
+    fn output_stood(&self, plane: &DataPlane, node: NodeId, dlid: u16, time: RangeInclusive<Ticks>) -> bool {
+        if time.is_empty() {
+            return false;
+        }
+        let log = self.history.get(&(node, dlid / 64)).map_or(&[][..], Vec::as_slice);
+        let [first, end] = [*time.start(), *time.end()].map(|time| log.partition_point(|entry| entry.0 <= time));
+        let last = self.output_at(plane, node, dlid, *time.end());
+        log[first..end].iter().all(|(_, entries)| entries[usize::from(dlid % 64)] == last)
     }
 }
 

@@ -160,6 +160,9 @@ impl Sim {
 
     fn enter_state(&mut self, port: PortId, next: PortState) {
         self.plane.ports[port].state = next;
+        if next == PortState::Active {
+            self.ledger.opened(port, self.clock.now());
+        }
         if next == PortState::Initialize {
             // Emptied before the port is offered anything: a port in INITIALIZE discards what it holds
             // (`initialize-discards`).

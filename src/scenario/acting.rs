@@ -4,10 +4,8 @@ use super::ScenarioError;
 use super::elements::Moves;
 use super::engines::Engines;
 use super::later::{LaterEvents, NextEvent};
-use super::outcome::Ending;
-use super::report::DrivenChange;
+use super::outcome::{Ending, TakeoverReport};
 use super::setting::{Detection, Scenario};
-use super::standby::TakeoverReport;
 use super::subnet_setup::{self, Placement, SubnetSetup};
 use super::time::ManagerTask;
 use super::witness::Witnessed;
@@ -20,7 +18,7 @@ use crate::machine::{Outcome, UNFINISHABLE};
 use crate::plan::Scheme;
 use crate::routing::Engine;
 use crate::sim::{Elements, Sim, SimTransport};
-use crate::subnet::{Manager, SubnetManager};
+use crate::subnet::{Manager, SmpCounts, SubnetManager};
 use crate::transport::Transport;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -30,6 +28,18 @@ use std::task::Poll;
 
 /// The result of a driver's work.
 type Driven = Result<Option<ChangeRecord>, DriverError>;
+
+/// The result of one change, as far as the driver knows it.
+pub(super) struct DrivenChange {
+    pub(super) ending: Ending,
+    pub(super) reason: Option<String>,
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
+    pub(super) report: Option<ChangeRecord>,
+    pub(super) smps: SmpCounts,
+    /// What the manager did that stood by, if it took over.
+    pub(super) takeover: Option<TakeoverReport>,
+}
 
 /// What became of a manager's reaction.
 pub(super) enum ManagerReaction {

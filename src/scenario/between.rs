@@ -1,9 +1,8 @@
 //! The report on several subnets: size and manager of each, loads of routers, packets by the subnets of source and
 //! destination.
 
-use super::measures::{self, AFTER, BEFORE, DURING};
+use super::measures::{self, AFTER, BEFORE, DURING, periods};
 use super::outcome::{FabricSize, Periods, PortLoad, RelationReport, RouterPortReport, RouterReport, SubnetReport};
-use super::report;
 use super::setup::{Between, Setup};
 use super::subnet_setup::SubnetSetup;
 use crate::fabric::PortId;
@@ -52,7 +51,7 @@ pub(super) fn routers(setup: &Setup<'_>, between: &Between, sim: &Sim) -> Vec<Ro
 
 /// The load of a port's link, by period.
 fn carried(between: &Between, sim: &Sim) -> impl Fn(PortId) -> Periods<PortLoad> {
-    let sent = report::periods(sim, |index| (sim.bytes_sent(index), sim.period_ns(index)));
+    let sent = periods(sim, |index| (sim.bytes_sent(index), sim.period_ns(index)));
     let fabric = &between.joined.fabric;
     move |port| {
         let of = |(sent, length_ns): &(Vec<u64>, u64)| {

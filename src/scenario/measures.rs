@@ -1,10 +1,11 @@
 //! Results of one period of a run: latency, throughput, order, and the busiest links.
 
-use super::outcome::{BusyLink, Latency, LinkLoads};
+use super::outcome::{BusyLink, Latency, LinkLoads, Periods};
 use super::subnet_setup::SubnetSetup;
 use crate::change::Departure;
 use crate::fabric::{Fabric, PortId};
 use crate::sim::{Period, Sim};
+use crate::wire::{AttributeId, Method};
 
 pub(super) fn latency(period: &Period) -> Latency {
     let quantile = |q| period.latency_ns.value_at_quantile(q);
@@ -83,4 +84,15 @@ pub(super) fn load(fabric: &Fabric, port: PortId, bytes: u64, length_ns: u64) ->
     let held = fabric.port(port);
     let capacity = held.width.data_rate_kbps(held.speed) as f64 / 1e6 * length_ns as f64;
     if length_ns == 0 { 0.0 } else { bytes as f64 / capacity }
+}
+
+/// The periods *before*, *during* and *after*; the one of warming up comes first.
+pub(super) fn periods<T: Default>(sim: &Sim, value: impl Fn(usize) -> T) -> Periods<T> {
+    let of = |index: usize| if index < sim.periods().len() { value(index) } else { T::default() };
+    Periods { before: of(BEFORE), during: of(DURING), after: of(AFTER) }
+}
+
+/// An attribute and a method as reports name them.
+pub(super) fn smp_name((attribute, method): (AttributeId, Method)) -> String {
+    format!("{method:?}({attribute:?})")
 }

@@ -22,6 +22,7 @@ mod elements;
 mod engines;
 mod error;
 mod estimate;
+mod event;
 mod exchange;
 mod foresight;
 mod later;
@@ -51,20 +52,18 @@ pub use elements::{Element, Moves, MovesReport, ScenarioChange};
 pub use engines::Engines;
 pub use error::ScenarioError;
 pub use estimate::USUAL_LOAD;
+pub use event::{EventTime, LaterEvent};
 pub use exchange::{ExchangeReport, HostMessage, SteadySubnets};
-pub use later::{EventReport, EventTime, LaterEvent};
-pub use map::{FabricMap, Fate, MapLink, MapNode};
-pub use outages::{HostLosses, LongestOutage, OutageReport};
 pub use outcome::{
-    AdversaryReport, BetweenSettings, BusyLink, ConnectionReport, DeviceReport, DisorderCause, Ending, FabricSize,
-    Foreseen, Foresight, Latency, LinkLoads, OvertakenReport, Periods, PhaseReport, PortLoad, ProofReport,
-    RelationReport, RenumberedPort, RouterPortReport, RouterReport, SCHEMA, Settings, SimulationReport, SmpReport,
-    SourceReport, StuckReport, SubnetChange, SubnetReport, TrafficReport, WholeProof, is_saturated,
+    AdversaryReport, BetweenSettings, BinReport, BusyLink, ConnectionReport, DeviceReport, DisorderCause, Ending,
+    EventReport, FabricMap, FabricSize, Fate, Foreseen, Foresight, HostLosses, Latency, LinkLoads, LongestOutage,
+    MapLink, MapNode, Marks, OutageReport, OvertakenReport, Periods, PhaseReport, PortLoad, ProofReport,
+    RelationReport, RenumberedPort, RouterPortReport, RouterReport, SCHEMA, SeriesReport, Settings, SimulationReport,
+    SmpReport, SourceReport, StuckReport, SubnetChange, SubnetReport, TakeoverChange, TakeoverReport, TrafficReport,
+    WholeProof, is_saturated,
 };
 pub use run::{plan, prepared, run};
-pub use series::{BinReport, Marks, SeriesReport};
-pub use setting::{Detection, Scenario};
-pub use standby::{Standby, TakeoverChange, TakeoverReport};
+pub use setting::{Detection, Scenario, Standby};
 pub use steady::{SteadyReport, steady};
 pub use subnet_setup::selection;
 pub use watch::{Unwatched, Watch};

@@ -1,25 +1,23 @@
 //! Builds the report from a finished simulation and the driver's records.
 
+use super::acting::DrivenChange;
 use super::between;
 use super::cut_off::CutOffPort;
 use super::elements::{MovesReport, ScenarioChange};
 use super::estimate;
 use super::foresight::{foresight, named};
-use super::later::EventReport;
 use super::map::map;
-use super::measures::{AFTER, BEFORE, DURING, latency, link_loads, loads_between, present, throughput};
-use super::outages::{OutageReport, hosts, outages, seldom_seen};
+use super::measures::{BEFORE, DURING, latency, link_loads, loads_between, periods, present, smp_name, throughput};
+use super::outages::{hosts, outages, seldom_seen};
 use super::outcome::{
-    BetweenSettings, ConnectionReport, DeviceReport, DisorderCause, Ending, FabricSize, Foresight, LinkLoads,
-    OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort, SCHEMA, Settings, SimulationReport, SmpReport,
-    SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof, is_saturated,
+    BetweenSettings, ConnectionReport, DeviceReport, DisorderCause, Ending, EventReport, FabricSize, Foresight,
+    LinkLoads, OutageReport, OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort, SCHEMA, Settings,
+    SimulationReport, SmpReport, SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof, is_saturated,
 };
 use super::series::series;
 use super::setup::Setup;
-use super::standby::TakeoverReport;
 use super::subnet_setup::SubnetSetup;
 use crate::change::{Prepared, absent_rows, is_repair, served};
-use crate::driver;
 use crate::fabric::subnets::Joined;
 use crate::fabric::{Fabric, NodeKind, PortId};
 use crate::ids::SubnetId;
@@ -31,20 +29,7 @@ use crate::subnet::SmpCounts;
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{self, Witness};
 use crate::vet::Vetted;
-use crate::wire::{AttributeId, Method};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The result of one change, as far as the driver knows it.
-pub(super) struct DrivenChange {
-    pub(super) ending: Ending,
-    pub(super) reason: Option<String>,
-    pub(super) start_ns: u64,
-    pub(super) end_ns: u64,
-    pub(super) report: Option<driver::ChangeRecord>,
-    pub(super) smps: SmpCounts,
-    /// What the manager did that stood by, if it took over.
-    pub(super) takeover: Option<TakeoverReport>,
-}
 
 pub(super) struct Ran<'a> {
     pub(super) setup: &'a Setup<'a>,
@@ -406,8 +391,8 @@ fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, pre
         repairs: is_repair(run.map_or(&prepared.plan, |run| &run.plan).plan()),
         stranded: stranded.iter().map(|&port| own.whole.describe_port(port)).collect(),
         cut_off: CutOffPort::named(&own.whole, &stranded, |_| false),
-        sweep: run.and_then(|run| run.sweep.as_ref()).map(|sweep| phase(sweep.name, sweep)),
-        phases: run.map_or_else(Vec::new, |run| run.phases.iter().map(|record| phase(record.name, record)).collect()),
+        sweep: run.and_then(|run| run.sweep.as_ref()).map(PhaseReport::of),
+        phases: run.map_or_else(Vec::new, |run| run.phases.iter().map(PhaseReport::of).collect()),
         change_ns: run.map(|_| change.end_ns - change.start_ns),
         smps: smps(&change.smps),
         proof: proof(run.map_or(&prepared.plan, |run| &run.plan)),
@@ -460,11 +445,6 @@ fn sources(config: &SimConfig) -> Option<SourceReport> {
     (!plain).then(|| SourceReport { dispersal, undivided, message_packets, message_mix: message_mix.clone(), burst })
 }
 
-pub(super) fn phase(name: &str, record: &driver::PhaseRecord) -> PhaseReport {
-    let smps = record.smps.total() + record.smps.perf;
-    PhaseReport { name: name.to_string(), start_ns: record.start_ns, end_ns: record.end_ns, smps }
-}
-
 fn name_stuck(setup: &Setup<'_>, stuck: &StuckPacket) -> StuckReport {
     StuckReport {
         input: setup.describe_port(stuck.input),
@@ -475,12 +455,6 @@ fn name_stuck(setup: &Setup<'_>, stuck: &StuckPacket) -> StuckReport {
         sl: stuck.sl.get(),
         born_ns: stuck.born_ns,
     }
-}
-
-/// The periods *before*, *during* and *after*; the one of warming up comes first.
-pub(super) fn periods<T: Default>(sim: &Sim, value: impl Fn(usize) -> T) -> Periods<T> {
-    let of = |index: usize| if index < sim.periods().len() { value(index) } else { T::default() };
-    Periods { before: of(BEFORE), during: of(DURING), after: of(AFTER) }
 }
 
 /// Bytes in a nanosecond that the end ports of a period can take: those that links then join with their manager.
@@ -532,11 +506,6 @@ fn run_proof(
         evidence: None,
         whole: Some(WholeProof { statistics: whole.as_ref().ok().copied(), evidence: whole.as_ref().err().cloned() }),
     }
-}
-
-/// An attribute and a method as reports name them.
-pub(super) fn smp_name((attribute, method): (AttributeId, Method)) -> String {
-    format!("{method:?}({attribute:?})")
 }
 
 fn smps(counts: &SmpCounts) -> SmpReport {

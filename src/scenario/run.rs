@@ -1,10 +1,11 @@
 //! One run: setup, the change under traffic, and the report.
 
+use super::acting::DrivenChange;
 use super::engines::Engines;
 use super::estimate::RunOutlook;
 use super::later::LaterEvents;
 use super::outcome::SimulationReport;
-use super::report::{DrivenChange, Ran, report_on};
+use super::report::{Ran, report_on};
 use super::setting::Scenario;
 use super::setup::Setup;
 use super::time::Time;

@@ -2,8 +2,7 @@
 
 use super::ScenarioError;
 use super::elements::{Element, ScenarioChange};
-use super::later::LaterEvent;
-use super::standby::Standby;
+use super::event::LaterEvent;
 use crate::change::Departure;
 use crate::driver::ComputeTime;
 use crate::fabric::subnets::{SubnetPort, Subnets};
@@ -34,6 +33,15 @@ pub enum Detection {
 impl Detection {
     /// With this factor a hundredth of the time goes to sweeping.
     pub const FACTOR: u32 = 99;
+}
+
+/// A manager that stands by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standby {
+    /// Its node.
+    pub node: NodeId,
+    /// Nanoseconds from the loss of the first manager until this one begins.
+    pub after_ns: u64,
 }
 
 /// One simulated change, before it is run. Times in nanoseconds of simulated time.

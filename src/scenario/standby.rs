@@ -7,11 +7,9 @@
 use super::acting::ActingSubnet;
 use super::engines::Engines;
 use super::later::LaterEvents;
-use super::outcome::{Ending, PhaseReport};
-use super::report::phase;
+use super::outcome::{PhaseReport, TakeoverChange, TakeoverReport};
 use super::time::{ManagerTask, Time};
 use crate::driver::Trail;
-use crate::fabric::NodeId;
 use crate::ids::{Guid, PortNum};
 use crate::machine::Outcome;
 use crate::sim::{Sim, SimTransport};
@@ -20,7 +18,6 @@ use crate::sm::lifecycle::LifecycleState;
 use crate::sm::{self, Config, Context, Happening, Mailbox, RunUntil, SharedMailbox};
 use crate::subnet::Manager;
 use crate::transport::Transport;
-use serde::Serialize;
 use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
@@ -31,69 +28,6 @@ const QUIET_NS: u64 = 3_000_000;
 
 /// A manager takes over within so many times of what a barrier may take, or it is given up.
 const BARRIERS: u64 = 20;
-
-/// A manager that stands by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standby {
-    /// Its node.
-    pub node: NodeId,
-    /// Nanoseconds from the loss of the first manager until this one begins.
-    pub after_ns: u64,
-}
-
-/// What the manager did that stood by.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
-pub struct TakeoverReport {
-    /// Its node.
-    pub standby: String,
-    /// When the port of the first manager went down, in nanoseconds of simulated time.
-    pub lost_ns: u64,
-    /// When this one began.
-    pub began_ns: u64,
-    /// When the subnet ran under it; none if it never did.
-    pub up_ns: Option<u64>,
-    /// How the subnet came under it: `adopted`, `recovered` or `rewritten`.
-    pub arrival: Option<&'static str>,
-    /// Why nothing less would do.
-    pub why: Option<String>,
-    /// The changes that it made then.
-    pub changes: Vec<TakeoverChange>,
-    /// What failed on the way.
-    pub failures: Vec<String>,
-    /// When it had nothing left to do; none if it was given up.
-    pub rests_ns: Option<u64>,
-}
-
-/// A change of the manager that took over.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
-pub struct TakeoverChange {
-    /// Whether it was completed.
-    pub completed: bool,
-    /// Its scheme.
-    pub scheme: crate::plan::Scheme,
-    /// Whether its plan was proved.
-    pub proved: bool,
-    /// Its phases, in order.
-    pub phases: Vec<PhaseReport>,
-}
-
-impl TakeoverReport {
-    /// How the run ends.
-    pub(super) fn ending(&self) -> Ending {
-        if self.reason().is_none() { Ending::Completed } else { Ending::Aborted }
-    }
-
-    /// Why it did not complete.
-    pub(super) fn reason(&self) -> Option<String> {
-        let failed = || self.failures.last().map_or_else(String::new, |why| format!(": {why}"));
-        match (self.up_ns, self.rests_ns, self.changes.last()) {
-            (None, ..) => Some(format!("the manager that stood by did not take the subnet over{}", failed())),
-            (Some(_), None, _) => Some(format!("the manager that took over did not come to rest{}", failed())),
-            (.., Some(last)) if !last.completed => Some("the last change of the manager that took over failed".into()),
-            _ => None,
-        }
-    }
-}
 
 /// Lets the manager that stands by take over, and waits until it has nothing left to do. None if a deadlock has closed.
 pub(super) fn take_over(
@@ -196,7 +130,7 @@ impl Follower {
                 completed: record.outcome == Outcome::Completed,
                 scheme: record.plan.plan().scheme(),
                 proved: record.plan.proof().is_some(),
-                phases: record.phases.iter().map(|record| phase(record.name, record)).collect(),
+                phases: record.phases.iter().map(PhaseReport::of).collect(),
             }),
             Happening::Failed(why) => self.report.failures.push(why),
             _ => {}

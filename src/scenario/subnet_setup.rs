@@ -4,7 +4,7 @@
 use super::ScenarioError;
 use super::elements::{Element, Moves};
 use super::engines::Engines;
-use super::later::{LaterEvent, LaterMoves};
+use super::event::{LaterEvent, LaterMoves};
 use super::setting::Scenario;
 use crate::change::{self, BringUp, BringUpError, DataVls};
 use crate::fabric::{Fabric, NodeId, PortId};

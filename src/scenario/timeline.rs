@@ -1,11 +1,10 @@
 //! The periods of a run, the same for one subnet and for several: traffic under R; the failure or the announced change,
 //! with the managers' reaction; the planned departure; traffic under R′; the end of all traffic.
 
-use super::acting::{ActingSubnet, ManagerReaction};
+use super::acting::{ActingSubnet, DrivenChange, ManagerReaction};
 use super::engines::Engines;
 use super::later::LaterEvents;
 use super::outcome::Ending;
-use super::report::DrivenChange;
 use super::setting::{Detection, Scenario};
 use super::standby::take_over;
 use super::time::Time;

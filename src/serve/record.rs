@@ -4,7 +4,7 @@
 //! output ports as hexadecimal digits; or simulated nanoseconds, `!` and the command. Tools that judge every moment
 //! read it.
 
-use super::server::ServeError;
+use super::error::ServeError;
 use super::switchboard::Switchboard;
 use crate::fabric::NodeId;
 use crate::ids::Guid;

@@ -6,6 +6,7 @@
 
 use super::command::CommandOutput;
 use super::console::{self, ConsoleCommand};
+use super::error::ServeError;
 use super::pacer::Pacer;
 use super::protocol::{CALL_SIZE, Call, SimDatagram};
 use super::record::LandingRecord;
@@ -50,38 +51,6 @@ pub struct ServeOptions {
     pub speed: f64,
     /// Where writes of forwarding tables and commands are recorded in the order in which they take effect, if anywhere.
     pub record: Option<PathBuf>,
-}
-
-/// Why a server could not begin or go on.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// Its name is taken.
-    #[error("binding the socket `{name}:ctl`: {source}; another server has this name, so choose another by --socket")]
-    Name {
-        /// The name.
-        name: String,
-        /// Why not.
-        source: io::Error,
-    },
-    /// Its control socket cannot be.
-    #[error("binding the control socket {path}: {source}; remove what is there, or choose another path by --control")]
-    Control {
-        /// The path.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// Nothing can be recorded.
-    #[error("recording to {path}: {source}; name a file that can be written by --record")]
-    Record {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// Signals cannot be taken.
-    #[error("watching for signals: {0}")]
-    Signals(io::Error),
 }
 
 /// A line that was typed or sent, and where the reply goes.

@@ -6,7 +6,6 @@ use super::clock::Clock;
 use super::index::{Dense, InLane, OutLane};
 use super::lanes::LaneEnds;
 use super::packet::Packet;
-use super::tables::Tables;
 use super::wheel::{SimEvent, TICKS_PER_NS, Ticks};
 use super::{SimConfig, kind};
 use crate::fabric::{Fabric, NodeId, NodeKind, PortId};
@@ -96,7 +95,7 @@ pub struct OutPort {
 
 impl OutPort {
     /// A port that has sent nothing.
-    pub fn new(fabric: &Fabric, tables: &Tables, id: PortId, config: &SimConfig) -> OutPort {
+    pub fn new(fabric: &Fabric, id: PortId, row: u32, fellows: u8, config: &SimConfig) -> OutPort {
         let port = fabric.port(id);
         let kind = |port: PortId| fabric.node(fabric.port(port).node).kind;
         // Kilobytes per second to ticks per byte, times 65536.
@@ -110,12 +109,12 @@ impl OutPort {
             ticks_per_byte: ticks_per_byte as u32,
             peer: port.peer.unwrap_or(PortId::NONE),
             node: port.node,
-            row: tables.row(port.node),
+            row,
             pending: 0,
             allowance: 0,
             turn: 0,
             num: port.num.0,
-            fellows: tables.num_ports(port.node),
+            fellows,
             role: match (kind(id), port.peer, port.num) {
                 (NodeKind::Switch, ..) => PortRole::Switch,
                 (_, _, PortNum::ZERO) => PortRole::Own,

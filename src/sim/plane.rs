@@ -97,8 +97,10 @@ impl DataPlane {
         // Each port has a power of two of lanes, so a lane index splits into port and VL by shift and mask.
         let shift = u32::from(data_vls).next_power_of_two().trailing_zeros();
         let tables = Tables::new(fabric, top, data_vls);
-        let ports: By<PortId, OutPort> =
-            fabric.ports().map(|(id, _)| OutPort::new(fabric, &tables, id, config)).collect();
+        let ports: By<PortId, OutPort> = fabric
+            .ports()
+            .map(|(id, port)| OutPort::new(fabric, id, tables.row(port.node), tables.num_ports(port.node), config))
+            .collect();
         let lanes = LaneStore::new(ports.iter().map(|port| port.peer), shift, capacity);
         DataPlane {
             shift,

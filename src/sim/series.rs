@@ -7,7 +7,7 @@
 //! by the next after it; nothing here causes an event.
 
 use super::Sim;
-use super::ledger::LossCause;
+use super::fate::LossCause;
 use super::packet::half_index;
 use super::wheel::{TICKS_PER_NS, Ticks};
 use crate::transport::Datagram;

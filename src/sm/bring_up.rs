@@ -5,6 +5,7 @@
 //! routing is proved on any lanes. A subnet with traffic is adopted as it runs if its tables can be proved.
 //! Otherwise nothing is written unless the user allows it.
 
+use super::arrival::{BroughtUp, Pending, SubnetArrival};
 use super::aside::AsideElements;
 use super::config::{Config, Takeover};
 use super::context::Context;
@@ -12,12 +13,11 @@ use super::error::SmError;
 use super::fair;
 use super::fallback::{self, FoundRouting, has_routers};
 use super::installed::{self, InstalledTables};
-use super::pending::Pending;
 use super::planning::computed;
 use super::set_up;
 use super::settings::Basis;
 use super::unfit;
-use crate::change::{BringUp, Recovery, RecoveryInput, RecoveryWay, prepare_recovery, within_reach};
+use crate::change::{BringUp, Recovery, RecoveryInput, prepare_recovery, within_reach};
 use crate::driver::{Running, StandingChange};
 use crate::fabric::{Fabric, Node, NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel, Vl};
@@ -25,7 +25,7 @@ use crate::journal::Standing;
 use crate::lid::LidError;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, sl_to_vl_pairs, writes_between};
 use crate::subnet::{Discovered, FailingAs, Manager, SubnetManager};
-use crate::tables::{NodeSlToVl, PathLayers, PortState, RoutedBy, SlToVl, SubnetTables, Write};
+use crate::tables::{NodeSlToVl, PathLayers, PortState, SlToVl, SubnetTables, Write};
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use crate::wire::{AttributeId, Method};
@@ -33,70 +33,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
-
-/// How a subnet came under this manager.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum SubnetArrival {
-    /// It carried no traffic and was written whole.
-    Cold,
-    /// It carried traffic under forwarding tables that were proved as they stood; they are now the routing in force.
-    Adopted,
-    /// It carried traffic under what an unfinished change had left, and was led back to one routing by waves that are
-    /// proved.
-    Recovered {
-        /// How.
-        way: RecoveryWay,
-        /// Why it could not be adopted.
-        why: String,
-    },
-    /// It carried traffic in the midst of a change that an earlier manager left, and the change went on by its journal.
-    Resumed {
-        /// Which, and where it stood.
-        what: String,
-    },
-    /// It carried traffic under tables that could neither be proved nor mended with a proof, and was rewritten in
-    /// place.
-    Rewritten {
-        /// Why not.
-        why: String,
-    },
-}
-
-impl SubnetArrival {
-    /// Its name in status and events.
-    pub fn name(&self) -> &'static str {
-        match self {
-            SubnetArrival::Cold => "cold",
-            SubnetArrival::Adopted => "adopted",
-            SubnetArrival::Recovered { .. } => "recovered",
-            SubnetArrival::Resumed { .. } => "resumed",
-            SubnetArrival::Rewritten { .. } => "rewritten",
-        }
-    }
-
-    /// Why nothing less would do.
-    pub fn why(&self) -> Option<&str> {
-        match self {
-            SubnetArrival::Cold | SubnetArrival::Adopted => None,
-            SubnetArrival::Recovered { why, .. } | SubnetArrival::Rewritten { why } => Some(why),
-            SubnetArrival::Resumed { what } => Some(what),
-        }
-    }
-}
-
-/// A running subnet.
-pub(super) struct BroughtUp {
-    pub(super) running: Running,
-    pub(super) arrival: SubnetArrival,
-    /// The engine that made the routing, if it was computed here.
-    pub(super) routed_by: Option<RoutedBy>,
-    /// What stands in for the engine that was settled, if anything does.
-    pub(super) instead: Option<String>,
-    /// What is still to be run before it is up.
-    pub(super) pending: Option<Pending>,
-    /// Whether something that was found is still to be brought in.
-    pub(super) newcomers: bool,
-}
 
 /// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes settled ([`equip`]), and routes around what
 /// is set aside where nothing flows yet, or where tables in force do. Other managers are answered meanwhile.

@@ -12,7 +12,7 @@
 use super::election::ElectionState;
 use super::element::FoundElement;
 use super::error::SmError;
-use super::mailbox::{OrderAnswer, OrderId};
+use super::orders::{OrderAnswer, OrderId};
 use crate::change::Prepared;
 use crate::driver::ChangeRecord;
 use crate::fabric::{Fabric, NodeRole, PortId};

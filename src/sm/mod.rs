@@ -7,6 +7,7 @@
 //! next step, [`election`] the master, [`pace`] the rate of sweeps. Deliberately omitted: sockets, files and signals
 //! ([`frontend`](crate::frontend) and the program have them), multicast groups, partitions other than the default one.
 
+mod arrival;
 mod aside;
 mod bring_up;
 mod config;
@@ -26,6 +27,7 @@ mod mailbox;
 mod mirroring;
 mod moving;
 mod opening;
+mod orders;
 pub mod pace;
 mod peers;
 mod pending;
@@ -39,13 +41,14 @@ mod unfit;
 mod upkeep;
 mod watched;
 
-pub use bring_up::SubnetArrival;
+pub use arrival::SubnetArrival;
 pub use config::{AgeLimits, Config, Takeover};
 pub use context::{AssignLids, Context, KeepLids};
 pub use degraded::Degraded;
 pub use element::{FoundElement, SubnetElement};
 pub use error::SmError;
-pub use mailbox::{Happening, Mailbox, ManagerOrder, OrderAnswer, OrderId, SharedMailbox, SubnetView};
+pub use mailbox::{Happening, Mailbox, SharedMailbox, SubnetView};
+pub use orders::{ManagerOrder, OrderAnswer, OrderId};
 pub use planning::Planning;
 pub use responder::{Responder, SharedResponder};
 pub use service::{RunUntil, run};

@@ -3,6 +3,7 @@
 //! On entry: a subnet as it was brought up, and what is left to do. On return: the subnet is up, or an error, and the
 //! next look reads its state again. Deliberately omitted: choosing what is run (`bring_up`).
 
+use super::arrival::Pending;
 use super::config::Takeover;
 use super::context::Context;
 use super::error::SmError;
@@ -12,27 +13,13 @@ use super::planning::computed;
 use super::upkeep::{Upkeep, intent};
 use crate::change::{Recovery, RecoveryWay};
 use crate::drain::Ticket;
-use crate::driver::{Intent, Running, StandingChange};
+use crate::driver::{Intent, Running};
 use crate::machine::{Outcome, UNFINISHABLE};
 use crate::plan::{Lanes, Scheme, writes_between};
 use crate::subnet::{Leaving, REQUESTS_AT_A_TIME, SubnetManager as _, in_turn};
 use crate::tables::{NodeSlToVl, SlToVl, Write};
 use crate::transport::Transport;
 use crate::verify;
-
-/// Work that remains before a subnet is up.
-pub(super) enum Pending {
-    /// SL-to-VL tables, while hosts have ways to each other by tables that are proved on any lanes.
-    Lanes {
-        writes: Vec<Write>,
-        /// Whether something may be under way that was sent under tables of an earlier manager.
-        ages: bool,
-    },
-    /// The way back to one routing.
-    Recovery(Recovery),
-    /// A change that an earlier manager left.
-    Standing(StandingChange),
-}
 
 impl<T: Transport> Upkeep<T> {
     /// Does the work that remains before the subnet is up. SA clients are answered meanwhile. Returns the state of the

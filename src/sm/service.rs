@@ -4,16 +4,17 @@
 //! event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only to
 //! the election.
 
-use super::bring_up::{self, BroughtUp, SubnetArrival};
+use super::arrival::{BroughtUp, Pending, SubnetArrival};
+use super::bring_up;
 use super::context::Context;
 use super::degraded;
 use super::error::SmError;
 use super::keys;
 use super::lifecycle::{self, BACK_OFF_NS, LifecycleCommand, LifecycleEvent, LifecycleState, RetiredHalf, STANDS_NS};
-use super::mailbox::{Happening, ManagerOrder};
+use super::mailbox::Happening;
 use super::opening;
+use super::orders::ManagerOrder;
 use super::peers::PeerManagers;
-use super::pending::Pending;
 use super::planning::{Planning, SERVING_NS};
 use super::upkeep::{SLICE_NS, Upkeep};
 use crate::change;

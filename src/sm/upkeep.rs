@@ -5,8 +5,9 @@
 //! first ([`Running::wanted`](crate::driver::Running::wanted)); newcomers are then addressed, set up, and added to the
 //! routing (G.6).
 
+use super::arrival::BroughtUp;
 use super::aside::AsideElements;
-use super::bring_up::{self, BroughtUp};
+use super::bring_up;
 use super::config::Config;
 use super::context::Context;
 use super::degraded;
@@ -15,8 +16,9 @@ use super::element::FoundElement;
 use super::error::SmError;
 use super::fallback::{self, FoundChange};
 use super::lifecycle::{self, Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate, RetiredHalf};
-use super::mailbox::{Happening, ManagerOrder, OrderAnswer, OrderId, SubnetView};
+use super::mailbox::{Happening, SubnetView};
 use super::mirroring;
+use super::orders::{ManagerOrder, OrderAnswer, OrderId};
 use super::pace::{Seen, SweepPace};
 use super::peers::PeerManagers;
 use super::planning::computed;

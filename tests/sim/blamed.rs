@@ -76,7 +76,7 @@ impl Chain {
         let mut sim = self.sim();
         sim.script((0..60).flat_map(|_| [1, 3].map(|from| self.packet(1_000, from))).collect());
         sim.run(100_000, false);
-        let mut transport = SimTransport::new(sim);
+        let transport = SimTransport::new(sim);
         transport.with(|sim| [self.port(0, 2), self.port(3, 3)].map(|port| sim.kill(port)));
         if misled {
             write(&transport, &[], [2, 4, 1]);

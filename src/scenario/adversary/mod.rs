@@ -19,8 +19,9 @@ pub use needs::WriteId;
 pub use play::{Played, carry_out};
 pub use schedule::{Landing, Role, Schedule, Step, StepAction, Train, Unreached};
 
+use super::acting::DrivenChange;
 use super::outcome::{AdversaryReport, Ending, SimulationReport};
-use super::report::{DrivenChange, Ran, report_on};
+use super::report::{Ran, report_on};
 use super::setting::Scenario;
 use super::setup::Setup;
 use super::watch::Watch;

@@ -1,15 +1,16 @@
 //! The result of a simulated change: one value, for people (the command's screens) and for programs (JSON, schema
 //! `reconfig.simulation/1`). Times are nanoseconds of simulated time unless a name has another unit.
 
+mod map;
+mod outages;
+mod series;
+mod takeover;
+
 use super::adversary::schedule::Schedule;
 use super::cut_off::CutOffPort;
 use super::elements::MovesReport;
-use super::later::EventReport;
-use super::map::FabricMap;
-use super::outages::{HostLosses, OutageReport};
-use super::series::SeriesReport;
-use super::standby::TakeoverReport;
 use crate::change::Departure;
+use crate::driver::PhaseRecord;
 use crate::fabric::Fabric;
 use crate::ids::{GidPrefix, Guid, Lid, Lmc};
 use crate::plan::Scheme;
@@ -20,6 +21,11 @@ use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{Cycle, Refusal, Witness};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
+
+pub use map::{FabricMap, Fate, MapLink, MapNode};
+pub use outages::{HostLosses, LongestOutage, OutageReport};
+pub use series::{BinReport, Marks, SeriesReport};
+pub use takeover::{TakeoverChange, TakeoverReport};
 
 /// The name and version of the JSON object.
 pub const SCHEMA: &str = "reconfig.simulation/1";
@@ -428,6 +434,20 @@ pub struct SubnetChange {
     pub proof: ProofReport,
 }
 
+/// A later event in a report.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
+pub struct EventReport {
+    /// What left and came, in words.
+    pub what: String,
+    /// The elements removed and added, by name.
+    #[serde(flatten)]
+    pub moves: MovesReport,
+    /// When it happened, in nanoseconds of simulated time; none if the run came to its end first.
+    pub at_ns: Option<u64>,
+    /// The state of `state-machines/change.yaml` that the manager's change was in then.
+    pub during: Option<&'static str>,
+}
+
 /// Packets from one subnet to one subnet.
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct RelationReport {
@@ -465,6 +485,13 @@ pub struct PhaseReport {
     pub end_ns: u64,
     /// SMPs sent during the phase.
     pub smps: u64,
+}
+
+impl PhaseReport {
+    pub(super) fn of(record: &PhaseRecord) -> PhaseReport {
+        let smps = record.smps.total() + record.smps.perf;
+        PhaseReport { name: record.name.to_string(), start_ns: record.start_ns, end_ns: record.end_ns, smps }
+    }
 }
 
 /// A value for each period of a run.

@@ -1,0 +1,83 @@
+//! How a subnet came under this manager, and what then remains to be done before it is up.
+
+use crate::change::{Recovery, RecoveryWay};
+use crate::driver::{Running, StandingChange};
+use crate::tables::{RoutedBy, Write};
+
+/// How a subnet came under this manager.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SubnetArrival {
+    /// It carried no traffic and was written whole.
+    Cold,
+    /// It carried traffic under forwarding tables that were proved as they stood; they are now the routing in force.
+    Adopted,
+    /// It carried traffic under what an unfinished change had left, and was led back to one routing by waves that are
+    /// proved.
+    Recovered {
+        /// How.
+        way: RecoveryWay,
+        /// Why it could not be adopted.
+        why: String,
+    },
+    /// It carried traffic in the midst of a change that an earlier manager left, and the change went on by its journal.
+    Resumed {
+        /// Which, and where it stood.
+        what: String,
+    },
+    /// It carried traffic under tables that could neither be proved nor mended with a proof, and was rewritten in
+    /// place.
+    Rewritten {
+        /// Why not.
+        why: String,
+    },
+}
+
+impl SubnetArrival {
+    /// Its name in status and events.
+    pub fn name(&self) -> &'static str {
+        match self {
+            SubnetArrival::Cold => "cold",
+            SubnetArrival::Adopted => "adopted",
+            SubnetArrival::Recovered { .. } => "recovered",
+            SubnetArrival::Resumed { .. } => "resumed",
+            SubnetArrival::Rewritten { .. } => "rewritten",
+        }
+    }
+
+    /// Why nothing less would do.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            SubnetArrival::Cold | SubnetArrival::Adopted => None,
+            SubnetArrival::Recovered { why, .. } | SubnetArrival::Rewritten { why } => Some(why),
+            SubnetArrival::Resumed { what } => Some(what),
+        }
+    }
+}
+
+/// A running subnet.
+pub(super) struct BroughtUp {
+    pub(super) running: Running,
+    pub(super) arrival: SubnetArrival,
+    /// The engine that made the routing, if it was computed here.
+    pub(super) routed_by: Option<RoutedBy>,
+    /// What stands in for the engine that was settled, if anything does.
+    pub(super) instead: Option<String>,
+    /// What is still to be run before it is up.
+    pub(super) pending: Option<Pending>,
+    /// Whether something that was found is still to be brought in.
+    pub(super) newcomers: bool,
+}
+
+/// Work that remains before a subnet is up.
+pub(super) enum Pending {
+    /// SL-to-VL tables, while hosts have ways to each other by tables that are proved on any lanes.
+    Lanes {
+        writes: Vec<Write>,
+        /// Whether something may be under way that was sent under tables of an earlier manager.
+        ages: bool,
+    },
+    /// The way back to one routing.
+    Recovery(Recovery),
+    /// A change that an earlier manager left.
+    Standing(StandingChange),
+}

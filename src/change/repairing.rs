@@ -60,7 +60,7 @@ pub(super) fn unguided(outset: &Outset<'_>) -> Result<RepairSteps, ChangeError> 
 /// The first wave of a repair, found without the full re-route, and whether rows stay lost.
 pub(super) fn first_wave(outset: &Outset<'_>) -> Option<(RepairSteps, bool)> {
     let sending = Sending::of(&outset.in_force());
-    let found = repair::reconnect(&sending.asked(outset), outset.repair_base()).ok()?;
+    let found = repair::reconnect_hosts(&sending.asked(outset), outset.repair_base()).ok()?;
     let fabric = &outset.after;
     let is_host = |node| !fabric.node(node).is_switch();
     let sends = |switch| fabric.ports_of(switch).filter_map(|port| fabric.neighbour(port)).any(is_host);

@@ -263,34 +263,18 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let page = arguments.report.as_deref().map(|file| Page::of(file, fabrics)).transpose()?;
     let mut batch = Batch::default();
     arguments.csv.iter().try_for_each(|folder| batch.folder(folder))?;
-    let (scenario, routers) = arguments.scenario(subnets, &captured, common)?;
+    let (scenario, routings) = arguments.scenario(subnets, &captured, common)?;
     if arguments.method.compare {
-        let Compared { answer, reports, loads } =
-            compare(&routers, &scenario, arguments.traffic.sources.hot_links.into(), screen)?;
-        page.iter()
-            .try_for_each(|page| page.stage(report::simulation_page(&reports, None, &page.origin), &mut batch))?;
-        if let Some(folder) = &arguments.csv {
-            for (report, (choice, loads)) in reports.iter().zip(&loads) {
-                let own = folder.join(choice.name());
-                batch.folder(&own)?;
-                stage_csv(report, loads, &own, &mut batch)?;
-            }
-        }
-        batch.finish()?;
-        if let Some(folder) = &arguments.csv {
-            let absent = compared().filter(|choice| loads.iter().all(|(ran, _)| ran != choice));
-            absent.into_iter().try_for_each(|choice| remove_left(&folder.join(choice.name())))?;
-        }
-        return Ok(answer);
+        return run_compared(arguments, &routings, &scenario, screen, page, batch);
     }
-    let kept = plan_files(arguments, &routers, &scenario)?;
+    let kept = plan_files(arguments, &routings, &scenario)?;
     let outcome = match arguments.adversary {
         false => scenario::run(
             &scenario,
-            routers.engines()?,
+            routings.engines()?,
             &mut Progress::new(progress_name(&scenario), scenario.load.is_none()),
         ),
-        true => adversary::run(&scenario, routers.engines()?, &mut Progress::new("adversary", false)),
+        true => adversary::run(&scenario, routings.engines()?, &mut Progress::new("adversary", false)),
     };
     // A refused change among several subnets has no report, but its evidence is drawn all the same.
     if let Err(ScenarioError::Refused(refusal)) = &outcome {
@@ -302,18 +286,18 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         ScenarioError::Change(change) => Failure::undone(anyhow!("{error}{}", arguments.method.from.doubt(change))),
         _ => failure(error),
     })?;
-    report.notes.extend(in_place_refused(&routers, &scenario, &report));
+    report.notes.extend(in_place_refused(&routings, &scenario, &report));
     tell_renumbered(&report);
     let loads = shown_loads(&mut report, arguments.traffic.sources.hot_links.into());
     // With --accounting that is not asked for, and planning again takes its time.
-    let auto = arguments.accounting.is_none().then(|| auto_instead(&routers, &scenario, &report)).flatten();
+    let auto = arguments.accounting.is_none().then(|| auto_instead(&routings, &scenario, &report)).flatten();
     match arguments.accounting {
         None => {
             let line = auto.as_ref().map_or_else(String::new, report::auto_instead);
             let beside = Beside { report: &report, auto_instead: auto.as_ref() };
             screen.show(&beside, || report::simulation(&report) + &line)?;
         }
-        Some(rules) => account(&routers, rules, &scenario, &report, screen)?,
+        Some(rules) => account(&routings, rules, &scenario, &report, screen)?,
     }
     let runs = std::slice::from_ref(&report);
     let shown = |page: &Page<'_>| report::simulation_page(runs, auto.as_ref(), &page.origin);
@@ -326,6 +310,33 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     }
     batch.finish()?;
     Ok(report.is_yes().into())
+}
+
+/// Simulates every scheme of the comparison.
+fn run_compared(
+    arguments: &Arguments,
+    routings: &Routings,
+    scenario: &Scenario,
+    screen: Screen,
+    page: Option<Page<'_>>,
+    mut batch: Batch,
+) -> Result<Answer, Failure> {
+    let Compared { answer, reports, loads } =
+        compare(routings, scenario, arguments.traffic.sources.hot_links.into(), screen)?;
+    page.iter().try_for_each(|page| page.stage(report::simulation_page(&reports, None, &page.origin), &mut batch))?;
+    if let Some(folder) = &arguments.csv {
+        for (report, (choice, loads)) in reports.iter().zip(&loads) {
+            let own = folder.join(choice.name());
+            batch.folder(&own)?;
+            stage_csv(report, loads, &own, &mut batch)?;
+        }
+    }
+    batch.finish()?;
+    if let Some(folder) = &arguments.csv {
+        let absent = compared().filter(|choice| loads.iter().all(|(ran, _)| ran != choice));
+        absent.into_iter().try_for_each(|choice| remove_left(&folder.join(choice.name())))?;
+    }
+    Ok(answer)
 }
 
 fn stage_csv(
@@ -412,13 +423,13 @@ fn progress_name(scenario: &Scenario) -> &'static str {
 
 /// The routings: engines by name, or, before the change, tables that are already in force.
 #[derive(Clone)]
-struct Routers {
+struct Routings {
     engine: EngineArguments,
     running: Option<Imported>,
     to: Option<Imported>,
 }
 
-impl Routers {
+impl Routings {
     fn engines(&self) -> Result<Engines, Failure> {
         let mut engines = self.engine.engines_or(ENGINES[0].name)?;
         if let Some(running) = &self.running {
@@ -435,9 +446,13 @@ impl Routers {
 type Kept<'a> = (&'a PathBuf, String);
 
 /// The plan that is run and the certificate of its proof, if requested.
-fn plan_files<'a>(arguments: &'a Arguments, routers: &Routers, scenario: &Scenario) -> Result<Vec<Kept<'a>>, Failure> {
+fn plan_files<'a>(
+    arguments: &'a Arguments,
+    routings: &Routings,
+    scenario: &Scenario,
+) -> Result<Vec<Kept<'a>>, Failure> {
     let Some(file) = &arguments.plan else { return Ok(Vec::new()) };
-    let vetted = scenario::plan(scenario, routers.engines()?).map_err(failure)?;
+    let vetted = scenario::plan(scenario, routings.engines()?).map_err(failure)?;
     let proved = vetted.refusal().is_none();
     if !proved {
         remark("the plan was refused: it is written for study, with the refusal as a note");
@@ -454,8 +469,8 @@ fn plan_files<'a>(arguments: &'a Arguments, routers: &Routers, scenario: &Scenar
     Ok([Some((file, text)), certificate].into_iter().flatten().collect())
 }
 
-fn simulate(routers: &Routers, scenario: &Scenario, mut progress: Progress) -> Result<SimulationReport, Failure> {
-    scenario::run(scenario, routers.engines()?, &mut progress).map_err(failure)
+fn simulate(routings: &Routings, scenario: &Scenario, mut progress: Progress) -> Result<SimulationReport, Failure> {
+    scenario::run(scenario, routings.engines()?, &mut progress).map_err(failure)
 }
 
 /// Settings that contradict each other are usage errors; any other error means that the change cannot be made.
@@ -484,13 +499,13 @@ fn is_the_users(error: &ScenarioError) -> bool {
 
 /// The change that scheme `auto` would make instead of the Double Scheme; `None` if another scheme was requested,
 /// nothing changed, or several subnets were simulated.
-fn auto_instead(routers: &Routers, scenario: &Scenario, report: &SimulationReport) -> Option<AutoInstead> {
+fn auto_instead(routings: &Routings, scenario: &Scenario, report: &SimulationReport) -> Option<AutoInstead> {
     let several = scenario.subnets.len() > 1;
     if scenario.scheme != Scheme::Double || scenario.auto || several || !report.has_change() {
         return None;
     }
     let auto = Scenario { auto: true, ..scenario.clone() };
-    let prepared = routers.engines().and_then(|engines| scenario::prepared(&auto, engines).map_err(failure));
+    let prepared = routings.engines().and_then(|engines| scenario::prepared(&auto, engines).map_err(failure));
     Some(match prepared {
         Ok(prepared) => AutoInstead::planned(&prepared),
         Err(failure) => AutoInstead::NotPossible { error: failure.text() },
@@ -499,7 +514,7 @@ fn auto_instead(routers: &Routers, scenario: &Scenario, report: &SimulationRepor
 
 /// The objection to rewriting tables in place as other managers do, if scheme `auto` used forwarding entries in proved
 /// waves; `None` if there is none, or the fabric is large.
-fn in_place_refused(routers: &Routers, scenario: &Scenario, report: &SimulationReport) -> Option<String> {
+fn in_place_refused(routings: &Routings, scenario: &Scenario, report: &SimulationReport) -> Option<String> {
     if !scenario.auto
         || report.scheme != Scheme::Ordered
         || scenario.subnets.len() > 1
@@ -508,7 +523,7 @@ fn in_place_refused(routers: &Routers, scenario: &Scenario, report: &SimulationR
         return None;
     }
     let in_place = Scenario { auto: false, scheme: Scheme::InPlace, ..scenario.clone() };
-    let judged = scenario::plan(&in_place, routers.engines().ok()?).ok()?;
+    let judged = scenario::plan(&in_place, routings.engines().ok()?).ok()?;
     judged.refusal().map(|refusal| format!("scheme {} was passed over: {refusal}", Scheme::InPlace))
 }
 
@@ -526,14 +541,14 @@ struct Compared {
 
 /// Runs every scheme, first the one that is chosen by itself. The runs share nothing, so each has its own thread. The
 /// answer is that of the first; the table exists to show what the others cost.
-fn compare(routers: &Routers, scenario: &Scenario, hot_links: usize, screen: Screen) -> Result<Compared, Failure> {
+fn compare(routings: &Routings, scenario: &Scenario, hot_links: usize, screen: Screen) -> Result<Compared, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(Failure::undone)?;
     let start = |choice: SchemeChoice| {
         let scenario = Scenario { scheme: choice.scheme(), auto: choice.is_auto(), ..scenario.clone() };
-        let routers = routers.clone();
+        let routings = routings.clone();
         runtime.spawn_blocking(move || {
             let progress = Progress::lines(choice.name(), scenario.load.is_none());
-            simulate(&routers, &scenario, progress)
+            simulate(&routings, &scenario, progress)
         })
     };
     let runs: Vec<_> = compared().map(|choice| (choice, start(choice))).collect();
@@ -562,7 +577,7 @@ fn compare(routers: &Routers, scenario: &Scenario, hot_links: usize, screen: Scr
 }
 
 fn account(
-    routers: &Routers,
+    routings: &Routings,
     rules: AccountingChoice,
     scenario: &Scenario,
     run: &SimulationReport,
@@ -572,7 +587,7 @@ fn account(
         AccountingChoice::Paper => Accounting::Paper,
         AccountingChoice::Iba => Accounting::Iba,
     };
-    let lines = scenario::accounting(rules, scenario, routers.engines()?, run).map_err(failure)?;
+    let lines = scenario::accounting(rules, scenario, routings.engines()?, run).map_err(failure)?;
     let accounted = Accounted { report: run, accounting: lines };
     screen.show(&accounted, || report::simulation(run) + "\n" + &report::accounting(&accounted.accounting))
 }
@@ -615,7 +630,7 @@ impl Arguments {
     }
 
     /// The scenario, and what routes in it.
-    fn scenario(&self, subnets: Subnets, captured: &Captured, common: Common) -> Result<(Scenario, Routers), Failure> {
+    fn scenario(&self, subnets: Subnets, captured: &Captured, common: Common) -> Result<(Scenario, Routings), Failure> {
         let running = match subnets.len() {
             1 => self.method.from.read(subnets.fabric(SubnetId(0)))?.map(|(running, _)| running),
             _ => None,
@@ -674,8 +689,8 @@ impl Arguments {
             after_ns: self.traffic.after * 1_000,
             ..base
         };
-        let routers = Routers { engine: self.method.engine.clone(), running, to };
-        Ok((scenario.with_device_settings(self.device_settings()), routers))
+        let routings = Routings { engine: self.method.engine.clone(), running, to };
+        Ok((scenario.with_device_settings(self.device_settings()), routings))
     }
 
     /// The target tables of the change, if files give them, for the remaining part of `whole`. `notes` name LIDs on

@@ -75,7 +75,7 @@ impl<S: SubnetManager> Driver<S> {
             log.plans.push(own.plan.clone());
             self.begin(&own, &first, &mut log, std::mem::take(&mut computed_ns)).await?;
             self.run_once(&mut log, &own.plan, first).await?;
-            self.settle(&mut log, &own).await?;
+            self.apply_outcome(&mut log, &own).await?;
             self.record_end(&log);
             let goes_on = !log.replan && !log.declined && log.outcome == Some(Outcome::Completed);
             let next = match own.then.take().filter(|_| goes_on) {
@@ -98,7 +98,7 @@ impl<S: SubnetManager> Driver<S> {
             };
             first = Event::Begin(own.plan.clone());
         }
-        let outcome = log.outcome.unwrap_or_else(|| standing(&self.state));
+        let outcome = log.outcome.unwrap_or_else(|| ended_without_report(&self.state));
         let ChangeUnderWay { plan, routed_by, .. } = own.clone();
         let stranded = plan.plan().draft().stranded.clone();
         if matches!(outcome, Outcome::Failed { .. }) {
@@ -428,12 +428,11 @@ impl<S: SubnetManager> Driver<S> {
             (_, Phase::Stop | Phase::Start | Phase::Rewrite) => return None,
         };
         let draft = plan.draft();
-        let comes = |port: &PortId| draft.routed.peer(*port).is_none();
         // The wave's own writes are among these, and a wave that is undone leaves what it began with. Tables of
         // newcomers are unknown until a wave has written them.
         let is_undone = matches!(command, Command::Undo { .. });
         let tables = plan.tables_at(if is_undone { 0 } else { wave + 1 });
-        let ports = draft.surviving.end_ports().filter(|port| !is_undone || !comes(port));
+        let ports = draft.surviving.end_ports().filter(|&port| !is_undone || !plan.has_come(port));
         let table = |id: PortId| {
             let port = draft.surviving.port(id);
             (id, *tables.sl_to_vl[port.node.index()].get(PortNum::ZERO, port.num))
@@ -477,7 +476,7 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Updates `running` with the result of the change.
-    async fn settle(&mut self, log: &mut Log, own: &ChangeUnderWay) -> Result<(), DriverError> {
+    async fn apply_outcome(&mut self, log: &mut Log, own: &ChangeUnderWay) -> Result<(), DriverError> {
         let plan = own.plan.plan();
         match log.outcome {
             Some(Outcome::Completed) => {
@@ -528,8 +527,7 @@ impl Log {
 
 /// The end ports that a change brings up.
 fn newcomers(plan: &Plan) -> Vec<PortId> {
-    let Draft { surviving, routed, .. } = plan.draft();
-    surviving.end_ports().filter(|&port| routed.peer(port).is_none()).collect()
+    plan.draft().surviving.end_ports().filter(|&port| plan.has_come(port)).collect()
 }
 
 /// Whether a change follows a loss by forwarding entries alone. Hosts wait for it, and no later manager needs its
@@ -556,7 +554,7 @@ fn initial_blocks(plan: &Plan, reached: usize) -> Vec<Write> {
 }
 
 /// The outcome of a change that ended without a report.
-fn standing(state: &State) -> Outcome {
+fn ended_without_report(state: &State) -> Outcome {
     Outcome::Failed { state: state.name(), reason: "no command is left and no end was reported".to_string() }
 }
 

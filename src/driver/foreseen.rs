@@ -47,7 +47,7 @@ pub struct Foreseer {
 
 /// Plans from one state of a subnet. When this is dropped, its thread stops after the current plan.
 struct Work {
-    base: Base,
+    from: PreparedFrom,
     shared: Arc<Shared>,
 }
 
@@ -59,7 +59,7 @@ impl Drop for Work {
 
 /// What plans are prepared from.
 #[derive(Clone)]
-pub(super) struct Base {
+pub(super) struct PreparedFrom {
     pub running: Running,
     pub intent: Intent,
     pub settle_ns: Option<u64>,
@@ -67,9 +67,9 @@ pub(super) struct Base {
     pub in_turn: bool,
 }
 
-impl Base {
+impl PreparedFrom {
     /// Whether plans from it are plans from this state, whatever is present.
-    fn is(&self, other: &Base) -> bool {
+    fn is(&self, other: &PreparedFrom) -> bool {
         let (own, running) = (&self.running, &other.running);
         Arc::ptr_eq(&own.routed, &running.routed)
             && own.tables == running.tables
@@ -87,7 +87,7 @@ impl Base {
 #[derive(Clone)]
 pub struct PreparedAhead {
     pub(super) change: Prepared,
-    pub(super) base: Base,
+    pub(super) from: PreparedFrom,
 }
 
 impl PreparedAhead {
@@ -134,11 +134,11 @@ impl Foreseer {
     }
 
     /// One that knows this change, and prepares no other.
-    pub(super) fn of_one(PreparedAhead { change, base }: PreparedAhead) -> Foreseer {
+    pub(super) fn of_one(PreparedAhead { change, from }: PreparedAhead) -> Foreseer {
         let shared = Arc::<Shared>::default();
-        let key = missing(&base.running.routed, &change.plan.plan().draft().surviving);
+        let key = missing(&from.running.routed, &change.plan.plan().draft().surviving);
         shared.plans().by_rest.insert(key, vec![change]);
-        Foreseer { at_work: Some(Work { base, shared }), ..Foreseer::new(0) }
+        Foreseer { at_work: Some(Work { from, shared }), ..Foreseer::new(0) }
     }
 
     /// Its progress.
@@ -148,29 +148,29 @@ impl Foreseer {
 
     /// Starts with the losses that may happen next, unless it has already started from this state.
     pub fn begin(&mut self, running: &Running, intent: &Intent, settle_ns: Option<u64>) {
-        self.begin_from(Base { running: running.clone(), intent: intent.clone(), settle_ns, in_turn: true });
+        self.begin_from(PreparedFrom { running: running.clone(), intent: intent.clone(), settle_ns, in_turn: true });
     }
 
-    pub(super) fn begin_from(&mut self, base: Base) {
-        if let Some(work) = self.at_work.as_ref().filter(|work| work.base.is(&base)) {
+    pub(super) fn begin_from(&mut self, from: PreparedFrom) {
+        if let Some(work) = self.at_work.as_ref().filter(|work| work.from.is(&from)) {
             work.shared.pause.store(false, Ordering::Relaxed);
             return;
         }
-        let losses = losses(&base.running.routed);
+        let losses = losses(&from.running.routed);
         let shared = Arc::<Shared>::default();
         shared.plans().count.losses = losses.len();
-        let (thread_base, thread_shared) = (base.clone(), shared.clone());
+        let (thread_from, thread_shared) = (from.clone(), shared.clone());
         let (most_bytes, turn) = (self.most_bytes, self.turn.clone());
         // On a pool of its own: a loss that was not foreseen does not wait until these plans leave it a thread.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
         let work = move || match pool {
-            Ok(pool) => pool.install(|| prepare_all(&thread_base, losses, most_bytes, &turn, &thread_shared)),
+            Ok(pool) => pool.install(|| prepare_all(&thread_from, losses, most_bytes, &turn, &thread_shared)),
             Err(error) => tracing::warn!(%error, "no plans for losses to come from this state"),
         };
         if let Err(error) = std::thread::Builder::new().name("foresee".to_string()).spawn(work) {
             tracing::warn!(%error, "no plans for losses to come from this state");
         }
-        self.at_work = Some(Work { base, shared });
+        self.at_work = Some(Work { from, shared });
     }
 
     /// Prepares nothing more until [`Foreseer::begin`], once the plan in hand is done: the manager is at work itself.
@@ -192,13 +192,13 @@ impl Foreseer {
         surviving: &Fabric,
         after: &Fabric,
     ) -> Option<Prepared> {
-        let base = Base { running: running.clone(), intent: intent.clone(), settle_ns, in_turn: true };
-        self.find_from(&base, surviving, after)
+        let from = PreparedFrom { running: running.clone(), intent: intent.clone(), settle_ns, in_turn: true };
+        self.find_from(&from, surviving, after)
     }
 
-    pub(super) fn find_from(&self, base: &Base, surviving: &Fabric, after: &Fabric) -> Option<Prepared> {
-        let work = self.at_work.as_ref().filter(|work| work.base.is(base))?;
-        let running = &base.running;
+    pub(super) fn find_from(&self, from: &PreparedFrom, surviving: &Fabric, after: &Fabric) -> Option<Prepared> {
+        let work = self.at_work.as_ref().filter(|work| work.from.is(from))?;
+        let running = &from.running;
         let rest = change::within_reach(surviving, running.sm);
         let key = missing(&running.routed, &rest);
         let whole = if lacks(&running.routed, surviving) { surviving } else { &running.routed };
@@ -219,8 +219,8 @@ fn losses(fabric: &Fabric) -> Vec<Loss> {
     switches.chain(cables.map(|(one, _)| Loss::Cable(one))).collect()
 }
 
-fn prepare_all(base: &Base, losses: Vec<Loss>, most_bytes: usize, turn: &Mutex<()>, shared: &Shared) {
-    let Base { running, intent, settle_ns, in_turn } = base;
+fn prepare_all(from: &PreparedFrom, losses: Vec<Loss>, most_bytes: usize, turn: &Mutex<()>, shared: &Shared) {
+    let PreparedFrom { running, intent, settle_ns, in_turn } = from;
     let mut ground: Option<Option<ChangeBase>> = None;
     for loss in losses {
         while shared.pause.load(Ordering::Relaxed) && !shared.stop.load(Ordering::Relaxed) {
@@ -317,8 +317,8 @@ mod tests {
         Intent { auto: true, ..Intent::by(Arc::new(UpDown::default()), Scheme::Double, Policy::default()) }
     }
 
-    fn base(running: &Running, intent: &Intent, settle_ns: Option<u64>) -> Base {
-        Base { running: running.clone(), intent: intent.clone(), settle_ns, in_turn: true }
+    fn from(running: &Running, intent: &Intent, settle_ns: Option<u64>) -> PreparedFrom {
+        PreparedFrom { running: running.clone(), intent: intent.clone(), settle_ns, in_turn: true }
     }
 
     fn foreseer(most_bytes: usize) -> Foreseer {
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn what_was_prepared_before_is_what_is_prepared_now() {
         let (running, intent, mut foreseer) = (running(), intent(), foreseer(1 << 30));
-        foreseer.begin_from(base(&running, &intent, SETTLE_NS));
+        foreseer.begin_from(from(&running, &intent, SETTLE_NS));
         let count = awaited(&foreseer);
         // The SM's leaf has no plan.
         assert_eq!((count.losses, count.ready, count.without), (8 + 16, 23, 1), "{count:?}");
@@ -357,7 +357,7 @@ mod tests {
         for rest in rests(&running) {
             let input = running.change(&intent, rest.clone(), rest.clone(), SETTLE_NS, None);
             let now = prepared(&intent, input, SETTLE_NS, true);
-            let before = foreseer.find_from(&base(&running, &intent, SETTLE_NS), &rest, &rest);
+            let before = foreseer.find_from(&from(&running, &intent, SETTLE_NS), &rest, &rest);
             assert_eq!(before.is_some(), now.is_ok());
             let (Some(before), Ok(now)) = (before, now) else { continue };
             assert!(before.plan == now.plan && before.function == now.function && before.stranded == now.stranded);
@@ -370,11 +370,11 @@ mod tests {
     #[test]
     fn a_plan_from_another_state_or_for_another_loss_is_not_taken() {
         let (running, intent, mut foreseer) = (running(), intent(), foreseer(1 << 30));
-        foreseer.begin_from(base(&running, &intent, SETTLE_NS));
+        foreseer.begin_from(from(&running, &intent, SETTLE_NS));
         awaited(&foreseer);
         let rest = rests(&running).pop().unwrap();
         let finds = |running: &Running, intent: &Intent, settle_ns, surviving: &Fabric, after: &Fabric| {
-            foreseer.find_from(&base(running, intent, settle_ns), surviving, after).is_some()
+            foreseer.find_from(&from(running, intent, settle_ns), surviving, after).is_some()
         };
         assert!(finds(&running, &intent, SETTLE_NS, &rest, &rest));
         // As a planned removal, it is not dead while the change runs.
@@ -402,17 +402,18 @@ mod tests {
         let rest = rests(&running).pop().unwrap();
         let input = running.change(&intent, rest.clone(), rest.clone(), SETTLE_NS, None);
         let change = prepared(&intent, input, SETTLE_NS, true).unwrap();
-        let own = base(&running, &intent, SETTLE_NS);
-        let foreseer = Foreseer::of_one(PreparedAhead { change, base: own.clone() });
-        let takes = |other: &Base| foreseer.find_from(other, &rest, &rest).is_some();
-        assert!(takes(&own) && takes(&Base { running: Running { alive: rest.clone(), ..running }, ..own.clone() }));
+        let own = from(&running, &intent, SETTLE_NS);
+        let foreseer = Foreseer::of_one(PreparedAhead { change, from: own.clone() });
+        let takes = |other: &PreparedFrom| foreseer.find_from(other, &rest, &rest).is_some();
+        let with_less = PreparedFrom { running: Running { alive: rest.clone(), ..running }, ..own.clone() };
+        assert!(takes(&own) && takes(&with_less));
         let other_engine = Intent { engine: Arc::new(UpDown::default()), ..intent.clone() };
         for other in [
-            Base { intent: Intent { auto: false, ..intent.clone() }, ..own.clone() },
-            Base { intent: other_engine, ..own.clone() },
-            Base { settle_ns: None, ..own.clone() },
-            Base { in_turn: false, ..own.clone() },
-            Base { running: Running { both_halves: true, ..own.running.clone() }, ..own.clone() },
+            PreparedFrom { intent: Intent { auto: false, ..intent.clone() }, ..own.clone() },
+            PreparedFrom { intent: other_engine, ..own.clone() },
+            PreparedFrom { settle_ns: None, ..own.clone() },
+            PreparedFrom { in_turn: false, ..own.clone() },
+            PreparedFrom { running: Running { both_halves: true, ..own.running.clone() }, ..own.clone() },
         ] {
             assert!(!takes(&other));
         }
@@ -422,7 +423,7 @@ mod tests {
     fn memory_is_bounded_and_said() {
         const MOST: usize = 200_000;
         let (running, intent, mut foreseer) = (running(), intent(), foreseer(MOST));
-        foreseer.begin_from(base(&running, &intent, SETTLE_NS));
+        foreseer.begin_from(from(&running, &intent, SETTLE_NS));
         let count = awaited(&foreseer);
         assert!(count.full && count.bytes <= MOST && count.ready < count.losses - 1, "{count:?}");
     }

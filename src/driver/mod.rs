@@ -20,7 +20,7 @@ mod standing;
 
 use ahead::BaseKeeper;
 pub use error::DriverError;
-use foreseen::Base;
+use foreseen::PreparedFrom;
 pub use foreseen::{ForeseenCount, Foreseer, PreparedAhead};
 pub use record::{ChangeRecord, ChangeUnderWay, PhaseRecord};
 pub use sighting::Sighting;
@@ -328,15 +328,15 @@ impl<S: SubnetManager> Driver<S> {
 
     /// The work of [`Driver::prepare`], for any thread: it takes seconds on a thousand switches.
     pub fn preparation(&self, after: Arc<Fabric>) -> Preparation {
-        let (base, running) = (self.base(), &self.running);
+        let (from, running) = (self.prepared_from(), &self.running);
         // An element that has left the routing, and does not return, takes no part.
         let surviving = Arc::new(sighting::in_either(&running.alive, [&running.routed, &after]));
-        let foreseen = self.foreseer.as_ref().and_then(|own| own.find_from(&base, &surviving, &after));
+        let foreseen = self.foreseer.as_ref().and_then(|own| own.find_from(&from, &surviving, &after));
         match foreseen {
             Some(_) => tracing::info!("the plan was prepared before it was asked for"),
             None => self.foreseer.iter().for_each(Foreseer::pause),
         }
-        let Base { running, intent, settle_ns, in_turn } = base;
+        let PreparedFrom { running, intent, settle_ns, in_turn } = from;
         let base = self.bases.known();
         Preparation { foreseen, hurries: false, in_turn, running, intent, surviving, after, settle_ns, base }
     }
@@ -346,13 +346,13 @@ impl<S: SubnetManager> Driver<S> {
     /// # Errors
     /// As there.
     pub fn prepare_ahead(&self, after: Arc<Fabric>) -> Result<PreparedAhead, DriverError> {
-        Ok(PreparedAhead { change: self.prepare(after)?, base: self.base() })
+        Ok(PreparedAhead { change: self.prepare(after)?, from: self.prepared_from() })
     }
 
     /// What a change is prepared from.
-    fn base(&self) -> Base {
+    fn prepared_from(&self) -> PreparedFrom {
         let (running, intent) = (self.running.clone(), self.intent.clone());
-        Base { running, intent, settle_ns: self.subnet.settle_ns(), in_turn: self.in_turn }
+        PreparedFrom { running, intent, settle_ns: self.subnet.settle_ns(), in_turn: self.in_turn }
     }
 
     /// Has a thread find out what the next change begins with, whatever happens first. For use between changes, as
@@ -385,9 +385,9 @@ impl<S: SubnetManager> Driver<S> {
         if self.foreseer.is_none() || self.running.has_lost_something() {
             return;
         }
-        let base = self.base();
+        let from = self.prepared_from();
         if let Some(foreseer) = &mut self.foreseer {
-            foreseer.begin_from(base);
+            foreseer.begin_from(from);
         }
     }
 

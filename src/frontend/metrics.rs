@@ -152,7 +152,7 @@ impl Metrics {
             ),
             ("degraded_attributes", "Attributes that devices fail at", &self.degraded),
             ("left_out_devices", "Devices left out because they fail", &self.left_out),
-            ("trouble", "1 while something that failed is retried, or another manager misbehaves", &self.trouble),
+            ("trouble", "1 while `reconfig status` shows TROUBLE", &self.trouble),
             (
                 "end_ports_fenced",
                 "End ports known to discard what is sent on some service levels",

@@ -210,6 +210,17 @@ pub enum Outcome {
     },
 }
 
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Completed => f.write_str("completed"),
+            Outcome::CalledOff(why) => write!(f, "called off: {why}"),
+            Outcome::Failed { state, reason } => write!(f, "in state {state}: {reason}"),
+            Outcome::Abandoned { state } => write!(f, "given up in state {state}: {UNFINISHABLE}"),
+        }
+    }
+}
+
 /// Why a change is given up.
 pub const UNFINISHABLE: &str = "the manager's own switch came up anew";
 

@@ -1,8 +1,7 @@
 //! How many pairs of end ports each channel carries.
 
-use super::columns::{LidColumns, Ways};
+use super::columns::{LidColumns, WantedLid, Ways};
 use super::net::{HERE, Net};
-use super::subject::RepairSubject;
 
 /// Pairs by channel. Every end port counts as one that sends to every LID of another.
 #[derive(Clone)]
@@ -33,11 +32,10 @@ impl PairLoad {
         u128::from(hops) * u128::from(self.pairs.iter().copied().max().unwrap_or(0))
     }
 
-    /// Moves the pairs of some LIDs from their ways by one table to those by another.
-    pub fn shift(&mut self, subject: &RepairSubject<'_>, from: &LidColumns, to: &LidColumns, targets: &[usize]) {
-        let net = &subject.net;
+    /// Moves the pairs of some targets from their ways by one table to those by another.
+    pub fn shift(&mut self, net: &Net, targets: &[WantedLid], from: &LidColumns, to: &LidColumns, moved: &[usize]) {
         let mut ways = Ways::new(net);
-        for &at in targets.iter().filter(|&&at| subject.targets[at].host && subject.targets[at].wanted) {
+        for &at in moved.iter().filter(|&&at| targets[at].host && targets[at].wanted) {
             ways.follow(net, from.column(at), &net.kept);
             self.subtract(net, from.column(at), &ways);
             ways.follow(net, to.column(at), &net.kept);
@@ -47,7 +45,7 @@ impl PairLoad {
 
     fn change(&mut self, net: &Net, column: &[u32], ways: &Ways, with: impl Fn(&mut u64, u64)) {
         let PairLoad { pairs, sums, order } = self;
-        ways.inward(order);
+        ways.farthest_first(order);
         order.iter().for_each(|&row| sums[row as usize] = u64::from(net.ends[row as usize]));
         for &row in &*order {
             let entry = column[row as usize];
@@ -71,11 +69,10 @@ pub struct Quality {
     pub pairs: u64,
 }
 
-pub(super) fn quality(subject: &RepairSubject<'_>, columns: &LidColumns) -> Quality {
-    let net = &subject.net;
+pub(super) fn quality(net: &Net, targets: &[WantedLid], columns: &LidColumns) -> Quality {
     let (mut ways, mut load) = (Ways::new(net), PairLoad::none(net));
     let (mut hops, mut pairs) = (0u64, 0u64);
-    for (at, _) in subject.targets.iter().enumerate().filter(|(_, target)| target.host && target.wanted) {
+    for (at, _) in targets.iter().enumerate().filter(|(_, target)| target.host && target.wanted) {
         let column = columns.column(at);
         ways.follow(net, column, &net.alive);
         load.add(net, column, &ways);

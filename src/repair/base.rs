@@ -2,7 +2,7 @@
 
 use super::balance::PairLoad;
 use super::columns::{LidColumns, WantedLid, Ways};
-use super::subject::{RepairSubject, Settled, is_broken};
+use super::subject::{Caused, Ground, RepairSubject, is_broken};
 use super::{RepairError, RepairInput, check};
 use crate::fabric::PortId;
 use crate::verify::InjectionRules;
@@ -13,14 +13,14 @@ pub struct RepairBase {
     senders: InjectionRules,
     answerer: Option<PortId>,
     switches: bool,
-    pub(super) targets: Vec<WantedLid>,
+    targets: Vec<WantedLid>,
     pub(super) columns: LidColumns,
-    pub(super) load: PairLoad,
-    pub(super) settled: Settled,
+    load: PairLoad,
+    caused: Caused,
     /// By target: whether some row does not arrive.
-    pub(super) is_broken: Vec<bool>,
+    is_broken: Vec<bool>,
     /// By row: its end ports.
-    pub(super) ends: Vec<u32>,
+    ends: Vec<u32>,
 }
 
 impl RepairBase {
@@ -43,7 +43,7 @@ impl RepairBase {
                 load.add(net, columns.column(at), &ways);
             }
         }
-        let settled = Settled::of(&subject, &columns, 0..targets.len());
+        let caused = Caused::of(&subject, &columns, 0..targets.len());
         let (senders, answerer, switches) = (input.senders.clone(), input.answerer, input.switches);
         let ends = subject.net.ends.clone();
         Ok(RepairBase {
@@ -52,7 +52,7 @@ impl RepairBase {
             switches,
             columns,
             load,
-            settled,
+            caused,
             is_broken: broken,
             ends,
             targets: subject.targets,
@@ -67,5 +67,41 @@ impl RepairBase {
             && (self.answerer, self.switches) == (input.answerer, input.switches)
             && self.senders == *input.senders
             && self.targets.iter().map(key).eq(subject.targets.iter().map(key))
+    }
+
+    /// What [`Ground::survey`] finds, from what was known before the loss: only what the loss concerns is followed
+    /// again.
+    pub(super) fn ground(&self, subject: &RepairSubject<'_>, load: &mut PairLoad) -> Ground {
+        let net = &subject.net;
+        let (mut ways, mut is_changing) = (Ways::new(net), vec![false; subject.targets.len()]);
+        let leaves = |channel: &u32| !net.kept[*channel as usize] && net.stays[net.channel(*channel).from as usize];
+        let broken: Vec<(usize, u32)> = (0..net.channels.len() as u32)
+            .filter(leaves)
+            .map(|channel| (net.channel(channel).from as usize, channel))
+            .collect();
+        // As long as every end port sends that did, only ways that break carry other pairs than before.
+        let sends_alike = self.ends == net.ends && (0..net.rows.len()).all(|row| net.stays[row] || net.ends[row] == 0);
+        if sends_alike {
+            load.clone_from(&self.load);
+        }
+        for (at, (target, was)) in subject.targets.iter().zip(&self.targets).enumerate() {
+            let column = self.columns.column(at);
+            let breaks = broken.iter().any(|&(row, channel)| column[row] == channel);
+            if sends_alike && !breaks && !self.is_broken[at] && target.wanted == was.wanted {
+                continue;
+            }
+            if sends_alike && was.host && was.wanted {
+                ways.follow(net, column, &subject.existed);
+                load.subtract(net, column, &ways);
+            }
+            ways.follow(net, column, &net.kept);
+            is_changing[at] = is_broken(net, &ways);
+            if target.host && target.wanted {
+                load.add(net, column, &ways);
+            }
+        }
+        let Caused { lanes, turns_back } = &self.caused;
+        let in_force = Caused { lanes: lanes.surviving(net), turns_back: *turns_back };
+        Ground::with(self.columns.clone(), Some(in_force), is_changing)
     }
 }

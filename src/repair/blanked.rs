@@ -169,7 +169,7 @@ fn leanest(subject: &RepairSubject<'_>, start: Start<'_>, blank: &LidColumns, af
 
 /// Guides for waves with no barrier between: restricted up*/down* on orders all turns of which go with those of the one
 /// in force, then those of [`guides`].
-pub(super) fn gentle_guides<'g, 'a>(
+pub(super) fn guides_without_barrier<'g, 'a>(
     subject: &'g RepairSubject<'a>,
     target: Option<&'g LidColumns>,
     start: Start<'g>,

@@ -167,7 +167,7 @@ impl Ways {
     }
 
     /// The rows that arrive, the farthest first.
-    pub fn inward(&self, order: &mut Vec<u32>) {
+    pub fn farthest_first(&self, order: &mut Vec<u32>) {
         let mut start = vec![0u32; self.far + 2];
         let counted = |hops: &&u32| **hops != NONE;
         self.hops.iter().filter(counted).for_each(|&hops| start[self.far - hops as usize + 1] += 1);

@@ -87,12 +87,16 @@ impl Step {
 /// How far wave 1 has been tried.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tried {
-    /// In full, or not yet.
+    /// Not yet, or only for the LIDs of hosts.
+    NotYet,
+    /// Every lost row was tried.
     InFull,
-    /// Until it had taken too much work.
+    /// The first attempt ended for the work that it took, so some rows were not tried.
     CutShort,
-    /// Until some row was seen to be out of reach.
-    InVain,
+    /// It was left out: nothing was tried.
+    Skipped,
+    /// It was given up, since some row was seen to be out of reach in one wave.
+    OutOfReach,
 }
 
 /// What an attempt at wave 1 comes to.
@@ -119,10 +123,10 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
     ) -> RepairInProgress<'s, 'a> {
         let mut load = PairLoad::none(&subject.net);
         let ground = match base {
-            Some(base) => Ground::of_base(subject, base, &mut load),
+            Some(base) => base.ground(subject, &mut load),
             None => Ground::survey(subject, &columns, &mut load),
         };
-        let broken = ground.loud.iter().copied().filter(|&at| subject.targets[at as usize].wanted).collect();
+        let broken = ground.changing.iter().copied().filter(|&at| subject.targets[at as usize].wanted).collect();
         let (tables, steps, left) = (vec![columns], Vec::new(), Vec::new());
         let load_before = load.clone();
         let full = target.as_ref().map(|target| full(subject, &tables[0], target));
@@ -137,7 +141,7 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
             target,
             full,
             broken,
-            tried: Tried::InFull,
+            tried: Tried::NotYet,
             relaxes_until: 0,
         }
     }
@@ -158,7 +162,7 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
             target: self.target.clone(),
             full: self.full,
             broken: self.broken.clone(),
-            tried: Tried::InFull,
+            tried: Tried::NotYet,
             relaxes_until: 0,
         }
     }
@@ -240,7 +244,7 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
             self.take(until_one_fails);
         } else if self.is_out_of_reach(trial, &until_one_fails.left, Within::OneWave) {
             // Wave 1 is not made: waves without a wait begin with the tables in force (`inward`).
-            (self.tried, self.left) = (Tried::InVain, until_one_fails.left);
+            (self.tried, self.left) = (Tried::OutOfReach, until_one_fails.left);
         } else {
             self.reconnect(trial, STEP_WORK);
         }
@@ -311,10 +315,10 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
     pub fn skip_reconnecting(&mut self) {
         let untried = |&target: &u32| Unserved { target, rows: Vec::new() };
         self.left = self.broken.iter().map(untried).collect();
-        self.tried = Tried::CutShort;
+        self.tried = Tried::Skipped;
     }
 
-    /// Whether wave 1 has been tried with no limit to what may be left.
+    /// Whether wave 1 has been tried for every lost row.
     pub fn is_tried_in_full(&self) -> bool {
         self.tried == Tried::InFull
     }
@@ -347,7 +351,7 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
         let limit = trial.work().saturating_add(inward_work);
         let (subject, ground) = (self.subject, &self.ground);
         let start = Start { columns: &self.tables[0], targets: &self.broken, load: &self.load_before };
-        let guides = blanked::gentle_guides(subject, self.target.as_ref(), start).map(Some).chain([None]);
+        let guides = blanked::guides_without_barrier(subject, self.target.as_ref(), start).map(Some).chain([None]);
         let mut found = None;
         for guide in guides {
             if trial.work() >= limit {
@@ -485,14 +489,14 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
         orders
     }
 
-    /// A wave to `moved`, and one that sets anew what has no way. Whether there are such waves.
+    /// Adds a wave to `moved`, and one that sets anew what has no way. Returns whether there are such waves.
     fn set_anew(&mut self, purpose: WavePurpose, moved: LidColumns) -> bool {
         let before = self.last();
         // The ground is what no wave changes. These LIDs change, so the wave itself counts what they cause.
         let changed: Vec<usize> = (0..self.subject.targets.len()).filter(|&at| before.differs(&moved, at)).collect();
         let mut load = self.load.clone();
-        load.shift(self.subject, before, &moved, &changed);
-        let ground = self.ground.louder(changed.into_iter());
+        load.shift(&self.subject.net, &self.subject.targets, before, &moved, &changed);
+        let ground = self.ground.with_changing(changed.into_iter());
         let targets = self.left_targets();
         let start = Start { columns: &moved, targets: &targets, load: &load };
         let Some(done) = blanked::by_search(self.subject, &ground, start) else { return false };
@@ -517,7 +521,7 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
             let joined: Vec<LidColumns> =
                 (first..=end).filter(|&tables| tables != at + 1).map(|tables| self.tables[tables].clone()).collect();
             let moment = self.steps[first].moment();
-            if joining::is_gentle(self.subject, &self.ground, &self.tables[at], &self.tables[at + 2])
+            if joining::keeps_rules_b_c(self.subject, &self.ground, &self.tables[at], &self.tables[at + 2])
                 && joining::proves(self.subject, &self.ground, &joined, moment)
             {
                 self.tables.remove(at + 1);
@@ -541,16 +545,16 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
         let concerned: Vec<usize> = (0..self.subject.targets.len()).filter(wanted).collect();
         // The load that the re-route would have: without a lower cost there is nothing to renew towards.
         let mut aim = self.load.clone();
-        aim.shift(self.subject, self.last(), &target, &concerned);
+        aim.shift(&self.subject.net, &self.subject.targets, self.last(), &target, &concerned);
         if aim.cost() >= self.load.cost() {
             return;
         }
-        self.ground = self.ground.louder(concerned.iter().copied());
+        self.ground = self.ground.with_changing(concerned.iter().copied());
         let mut best = self.save();
         for _ in 0..most {
             let from = self.last().clone();
             let Some(renewed) = renew::toward(self.subject, &self.ground, &from, &target, u64::MAX) else { break };
-            self.load.shift(self.subject, &from, &renewed, &concerned);
+            self.load.shift(&self.subject.net, &self.subject.targets, &from, &renewed, &concerned);
             self.push(WavePurpose::Renew, true, renewed);
             if self.load.cost() < best.load.cost() {
                 best = self.save();

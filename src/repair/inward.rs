@@ -65,8 +65,8 @@ impl Course {
             return;
         }
         let two = [start.columns.clone(), blanked::blanked(subject, first, start.targets), last.clone()];
-        let gentle = two.windows(2).all(|pair| joining::is_gentle(subject, ground, &pair[0], &pair[1]));
-        if gentle && joining::proves(subject, ground, &two, Moment::Loss) {
+        let keeps_rules = two.windows(2).all(|pair| joining::keeps_rules_b_c(subject, ground, &pair[0], &pair[1]));
+        if keeps_rules && joining::proves(subject, ground, &two, Moment::Loss) {
             let [_, blank, last] = two;
             self.tables = vec![blank, last];
         }

@@ -10,16 +10,16 @@ use super::subject::{Ground, Moment, RepairSubject};
 /// together. `tables` are those before the first and after each; `moment` is that of the first.
 pub(super) fn proves(subject: &RepairSubject<'_>, ground: &Ground, tables: &[LidColumns], moment: Moment) -> bool {
     let net = &subject.net;
-    let mut all = ground.quiet(subject);
+    let mut all = ground.fixed(subject);
     let mut feed = SourceClasses::of(net, &subject.classes);
     let mut occupancy = Occupancy::new(net, &subject.classes);
     let (mut ways, mut fair) = (Ways::new(net), vec![false; net.channels.len()]);
     let mut loses = false;
-    for target in ground.loud.iter().map(|&at| at as usize) {
+    for target in ground.changing.iter().map(|&at| at as usize) {
         subject.feed(target, &mut feed);
         let mut add = |before, after| all.add(net, before, after);
         fair.fill(false);
-        subject.settle(tables[0].column(target), &feed, moment, &mut occupancy, &mut add);
+        subject.find_standing(tables[0].column(target), &feed, moment, &mut occupancy, &mut add);
         for pair in tables.windows(2).filter(|pair| pair[0].differs(&pair[1], target)) {
             let entries = Entries { old: pair[0].column(target), new: pair[1].column(target) };
             if subject.input.discards_turned_back {
@@ -39,10 +39,15 @@ pub(super) fn proves(subject: &RepairSubject<'_>, ground: &Ground, tables: &[Lid
 
 /// Whether one wave from `old` to `new` keeps rules b and c of docs/REPAIR.md: no mixture leads round, and none of what
 /// arrives by the old tables is led to a row that does not.
-pub(super) fn is_gentle(subject: &RepairSubject<'_>, ground: &Ground, old: &LidColumns, new: &LidColumns) -> bool {
+pub(super) fn keeps_rules_b_c(
+    subject: &RepairSubject<'_>,
+    ground: &Ground,
+    old: &LidColumns,
+    new: &LidColumns,
+) -> bool {
     let net = &subject.net;
     let mut ways = Ways::new(net);
-    ground.loud.iter().map(|&at| at as usize).filter(|&at| old.differs(new, at)).all(|at| {
+    ground.changing.iter().map(|&at| at as usize).filter(|&at| old.differs(new, at)).all(|at| {
         let (old, new) = (old.column(at), new.column(at));
         ways.follow(net, old, &net.alive);
         let stays_whole = |row: usize| match new[row] {

@@ -72,8 +72,7 @@ pub struct RepairInput<'a> {
 }
 
 impl<'a> RepairInput<'a> {
-    /// Where nothing is lost, leaves or comes, and nothing guides: what a change or a test sets beside that is what it
-    /// is about.
+    /// An input in which nothing is lost, leaves or arrives; callers override what they test or change.
     pub fn quiet(fabric: &'a Fabric, tables: &'a SubnetTables, senders: &'a InjectionRules) -> RepairInput<'a> {
         RepairInput {
             before: fabric,
@@ -125,8 +124,8 @@ pub enum WavePurpose {
 pub struct RepairWave {
     /// What it is for.
     pub purpose: WavePurpose,
-    /// Whether everything must have left first that was sent before the wave before it had landed in full; for the
-    /// first wave, what was sent before the loss.
+    /// Whether everything sent before the previous wave had landed must have left before this one begins; for the
+    /// first wave, everything sent before the loss.
     pub aged_before: bool,
     /// By node: forwarding tables when it has landed.
     pub lfts: Vec<Arc<Lft>>,
@@ -224,9 +223,9 @@ pub fn repair_from(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result
     let subject = RepairSubject::of(RepairInput { discards_turned_back: false, ..*input });
     let mut repair = begun(surveyed(&subject, base), true, STEP_WORK)?;
     if !repair.is_done() && input.discards_turned_back {
-        let resting = RepairSubject::of(*input);
+        let discarding = RepairSubject::of(*input);
         // Most rows are refused for the same reasons as before, so one wave that ended for its work is not tried again.
-        let other = begun(repair.anew(&resting), !repair.is_cut_short(), LAST_CHANCE_WORK)?;
+        let other = begun(repair.anew(&discarding), !repair.is_cut_short(), LAST_CHANCE_WORK)?;
         if other.is_done() {
             return Ok(ended(other));
         }
@@ -246,7 +245,7 @@ pub fn repair_from(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result
 ///
 /// # Errors
 /// As for [`repair`].
-pub fn reconnect(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result<Repair, RepairError> {
+pub fn reconnect_hosts(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result<Repair, RepairError> {
     check(input)?;
     let subject = RepairSubject::of(RepairInput { target: None, discards_turned_back: false, ..*input });
     let mut repair = surveyed(&subject, base);
@@ -306,7 +305,7 @@ pub fn quality(input: &RepairInput<'_>, lfts: &[Arc<Lft>]) -> Result<Quality, Re
     check(&RepairInput { target: Some(lfts), ..*input })?;
     let subject = RepairSubject::of(*input);
     let columns = LidColumns::read(input, &subject.net, &subject.targets, lfts);
-    Ok(balance::quality(&subject, &columns))
+    Ok(balance::quality(&subject.net, &subject.targets, &columns))
 }
 
 fn check(input: &RepairInput<'_>) -> Result<(), RepairError> {

@@ -140,7 +140,7 @@ impl Occupancy {
         }
     }
 
-    /// Follows everything until nothing new is occupied. Whether it came to its end.
+    /// Follows everything until nothing new is occupied. Returns false if `emit` or a loss ended that before.
     pub fn spread(&mut self, way: &Passage<'_>, entries: Entries<'_>, emit: &mut impl Emit) -> bool {
         while let Some(Standing { class, channel, planes }) = self.stack.pop() {
             let row = way.net.to(channel);

@@ -199,7 +199,7 @@ impl RowMarks {
 
 /// Words of a [`Reach`] that are made in the time in which a search visits a lane: the two kinds of work as one
 /// measure.
-const WORDS: usize = 8;
+const WORDS_PER_VISIT: usize = 8;
 
 /// The most words of a [`Reach`]: 128 MiB, lanes of some 1300 switches of 36 ports on one plane. Where there are more,
 /// what leads to single lanes is kept ([`Ancestors`]), in half as much.
@@ -218,9 +218,9 @@ struct Reach {
     words: usize,
     /// By lane: a bit for each lane that it leads to.
     bits: Vec<u64>,
-    /// How much of the journal was settled then, and the number of the last addition in it. What is found holds as long
+    /// How much of the journal was kept then, and the number of the last addition in it. What is found holds as long
     /// as that one is there, since additions are taken back from the end.
-    settled: usize,
+    kept: usize,
     last: u64,
 }
 
@@ -235,7 +235,7 @@ struct Ancestors {
     /// By lane: whether it does.
     bits: Vec<u64>,
     /// As of a [`Reach`].
-    settled: usize,
+    kept: usize,
     last: u64,
     /// Lanes visited to find them.
     cost: u64,
@@ -248,12 +248,12 @@ pub(super) struct LaneOrder {
     reach: Option<Reach>,
     /// What leads to a lane behind which something was refused, in place of `reach` where that takes too much.
     ancestors: FxHashMap<u32, Ancestors>,
-    /// Lanes visited by searches that ended in a refusal behind a lane, since what leads to it was found.
+    /// By lane: lanes visited by searches that ended in a refusal behind it, since its `ancestors` were found.
     in_vain_behind: FxHashMap<u32, u64>,
-    /// What it cost to find that for the last lane: others are taken to be alike.
+    /// What it cost to find the `ancestors` of the last lane for which that was done: others are taken to be alike.
     usual_cost: u64,
     most_words: usize,
-    /// Lanes visited by searches that ended in a refusal, since that was computed.
+    /// Lanes visited by searches that ended in a refusal, since `reach` was computed.
     in_vain: u64,
     /// By lane: every dependency leads to a higher place.
     place: Vec<u32>,
@@ -261,12 +261,14 @@ pub(super) struct LaneOrder {
     journal: Vec<Added>,
     /// How many were ever added.
     added: u64,
-    /// How much of the journal is settled: what came later is being tried.
-    settled: usize,
+    /// How much of the journal is kept: what came later is being tried.
+    kept: usize,
     /// What the last search came by; each search takes two numbers, one for each direction.
     seen: RowMarks,
     search: u64,
+    /// Scratch of `reorder`: lanes that `after` leads to.
     above: Vec<u32>,
+    /// Scratch of `reorder`: lanes that lead to `before`.
     below: Vec<u32>,
     /// Lanes that searches have visited so far: the measure of work done.
     pub visited: u64,
@@ -284,7 +286,7 @@ impl LaneOrder {
             most_words: MOST_WORDS,
             in_vain: 0,
             added: 0,
-            settled: 0,
+            kept: 0,
             seen: RowMarks::none(net, held.words),
             search: 0,
             above: Vec::new(),
@@ -298,8 +300,8 @@ impl LaneOrder {
 
     /// Where the journal stands: for [`LaneOrder::roll_back`].
     pub fn mark(&mut self) -> usize {
-        self.settled = self.journal.len();
-        self.settled
+        self.kept = self.journal.len();
+        self.kept
     }
 
     /// Takes back everything added since the journal stood at `mark`. Places stay: they suit fewer dependencies too.
@@ -308,10 +310,10 @@ impl LaneOrder {
         for added in self.journal.drain(mark..) {
             self.held.remove(net, added.before, added.after);
         }
-        self.settled = self.settled.min(mark);
+        self.kept = self.kept.min(mark);
     }
 
-    /// Adds a dependency unless it would close a cycle. Whether it is there now.
+    /// Adds a dependency unless it would close a cycle. Returns whether it is there now.
     pub fn admit(&mut self, net: &Net, before: u32, after: u32) -> bool {
         if self.held.has(net, before, after) {
             return true;
@@ -340,8 +342,8 @@ impl LaneOrder {
     /// Whether one lane was found to lead to another, by dependencies that are still there.
     fn is_known_to_lead(&self, lane: u32, to: u32) -> bool {
         let leads = |known: &Ancestors| known.bits[lane as usize / 64] >> (lane % 64) & 1 == 1;
-        self.reach.as_ref().is_some_and(|reach| reach.leads(lane, to) && self.holds(reach.settled, reach.last))
-            || self.ancestors.get(&to).is_some_and(|known| leads(known) && self.holds(known.settled, known.last))
+        self.reach.as_ref().is_some_and(|reach| reach.leads(lane, to) && self.holds(reach.kept, reach.last))
+            || self.ancestors.get(&to).is_some_and(|known| leads(known) && self.holds(known.kept, known.last))
     }
 
     /// Looks for what makes such searches needless, after one that visited so many lanes and ended in a refusal.
@@ -356,7 +358,7 @@ impl LaneOrder {
         }
     }
 
-    /// Finds what leads to a lane by what is settled, once refusals have cost as much as that does.
+    /// Finds what leads to a lane by what is kept, once refusals have cost as much as that does.
     fn find_ancestors(&mut self, net: &Net, before: u32, visited: u64) {
         let words = self.place.len().div_ceil(64);
         let in_vain = self.in_vain_behind.entry(before).or_default();
@@ -369,7 +371,7 @@ impl LaneOrder {
         if (self.ancestors.len() + 1) * words > self.most_words / 2 {
             self.ancestors.clear();
         }
-        let last = self.last_settled();
+        let last = self.last_kept();
         self.without_trial(net, |order| {
             let mut bits = vec![0u64; words];
             let mut found = vec![before];
@@ -391,44 +393,44 @@ impl LaneOrder {
             let cost = found.len() as u64;
             order.visited += cost;
             order.usual_cost = cost;
-            let known = Ancestors { bits, settled: order.settled, last, cost };
+            let known = Ancestors { bits, kept: order.kept, last, cost };
             order.ancestors.insert(before, known);
         });
     }
 
-    /// The number of the last addition that is settled.
-    fn last_settled(&self) -> u64 {
-        self.settled.checked_sub(1).map_or(0, |at| self.journal[at].number)
+    /// The number of the last addition that is kept.
+    fn last_kept(&self) -> u64 {
+        self.kept.checked_sub(1).map_or(0, |at| self.journal[at].number)
     }
 
     /// Works without what is being tried, which is likely to be taken back at once.
     fn without_trial(&mut self, net: &Net, work: impl FnOnce(&mut LaneOrder)) {
         // What leads somewhere without it does so with it, too. So the answers are right in the middle of a trial.
-        for at in self.settled..self.journal.len() {
+        for at in self.kept..self.journal.len() {
             let Added { before, after, .. } = self.journal[at];
             self.held.remove(net, before, after);
         }
         work(self);
-        for at in self.settled..self.journal.len() {
+        for at in self.kept..self.journal.len() {
             let Added { before, after, .. } = self.journal[at];
             self.held.add(net, before, after);
         }
     }
 
     /// Whether the journal still begins with so many additions, the last of which had this number.
-    fn holds(&self, settled: usize, last: u64) -> bool {
-        settled == 0 || self.journal.get(settled - 1).is_some_and(|added| added.number == last)
+    fn holds(&self, kept: usize, last: u64) -> bool {
+        kept == 0 || self.journal.get(kept - 1).is_some_and(|added| added.number == last)
     }
 
-    /// Computes what leads where by what is settled, once refusals have cost as much as that does.
+    /// Computes what leads where by what is kept, once refusals have cost as much as that does.
     fn find_reach(&mut self, net: &Net) {
         let lanes = self.place.len();
         let words = lanes.div_ceil(64);
-        let cost = (lanes * words / WORDS) as u64;
+        let cost = (lanes * words / WORDS_PER_VISIT) as u64;
         if self.in_vain < cost {
             return;
         }
-        let last = self.last_settled();
+        let last = self.last_kept();
         self.without_trial(net, |order| {
             let mut in_order = vec![0; lanes];
             order.place.iter().zip(0..).for_each(|(&place, lane)| in_order[place as usize] = lane);
@@ -456,7 +458,7 @@ impl LaneOrder {
             }
             order.visited += cost;
             order.in_vain = 0;
-            order.reach = Some(Reach { words, bits, settled: order.settled, last });
+            order.reach = Some(Reach { words, bits, kept: order.kept, last });
         });
     }
 

@@ -98,7 +98,7 @@ impl Relax<'_, '_> {
         }
     }
 
-    /// Breaks the rings that a dependency would close, one after the other. Whether none is left.
+    /// Breaks the rings that a dependency would close, one after the other. Returns whether none is left.
     fn make_room(&mut self, before: u32, after: u32) -> bool {
         let net = &self.trial.subject.net;
         for _ in 0..RINGS {

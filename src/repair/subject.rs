@@ -1,6 +1,5 @@
 //! What is repaired: the net, the classes, the LIDs; and the dependencies that tables cause by themselves.
 
-use super::base::RepairBase;
 use super::classes::{Classes, SourceClasses};
 use super::columns::{LidColumns, WantedLid, Ways};
 use super::net::{NONE, Net};
@@ -27,7 +26,7 @@ pub(super) struct RepairSubject<'a> {
     pub classes: Classes<'a>,
     pub targets: Vec<WantedLid>,
     /// By channel: true. What existed before anything died.
-    existed: Vec<bool>,
+    pub existed: Vec<bool>,
     /// Rows and lanes visited so far by trials: the measure of work done.
     pub work: Cell<u64>,
     /// Whether packets have turned back somewhere where entries that do not change were followed.
@@ -59,9 +58,9 @@ impl<'a> RepairSubject<'a> {
         Passage { net: &self.net, classes: &self.classes, feed, flags, discards_turned_back, fair }
     }
 
-    /// Where packets of a target stand by entries that do not change; `emit` gets the dependencies between lanes that
-    /// have survived.
-    pub fn settle(
+    /// Finds where packets of a target stand by entries that do not change; `emit` gets the dependencies between
+    /// lanes that have survived.
+    pub fn find_standing(
         &self,
         column: &[u32],
         feed: &SourceClasses,
@@ -124,123 +123,90 @@ fn delivery(fabric: &Fabric, net: &Net, owner: crate::fabric::PortId) -> Option<
     Some((net.row_of(far.node), far.num)).filter(|&(row, _)| row != NONE)
 }
 
-/// The dependencies of LIDs that no wave changes, so that each wave begins with them.
+/// The dependencies of LIDs that no wave changes, so that each wave begins with them. *Changing*: LIDs that a wave
+/// may change, or that the loss broke; *fixed*: all others.
 #[derive(Clone)]
 pub(super) struct Ground {
     /// The tables in force.
     columns: LidColumns,
     /// What all of them cause, as far as it survives; none where that was not known before the loss.
-    in_force: Option<Settled>,
-    /// What is not loud causes. Found when it is asked for: the first wave begins with what is in force.
-    quiet: OnceCell<Settled>,
-    /// By target: whether a wave may change it, or the loss did.
-    is_loud: Vec<bool>,
-    /// What is loud, in rising order.
-    pub loud: Vec<u32>,
+    in_force: Option<Caused>,
+    /// What fixed LIDs cause. Found when it is asked for: the first wave begins with what is in force.
+    fixed: OnceCell<Caused>,
+    /// By target: whether it is changing.
+    is_changing: Vec<bool>,
+    /// The changing targets, in rising order.
+    pub changing: Vec<u32>,
 }
 
 /// What tables cause by themselves.
 #[derive(Clone)]
-pub(super) struct Settled {
+pub(super) struct Caused {
     /// The dependencies.
     pub lanes: LaneBits,
     /// Whether some packets turn back.
     pub turns_back: bool,
 }
 
-impl Settled {
+impl Caused {
     /// At the moment of the loss, of some of the targets.
-    pub fn of(subject: &RepairSubject<'_>, columns: &LidColumns, targets: impl Iterator<Item = usize>) -> Settled {
+    pub fn of(subject: &RepairSubject<'_>, columns: &LidColumns, targets: impl Iterator<Item = usize>) -> Caused {
         let mut lanes = LaneBits::none(&subject.net, subject.classes.planes);
         subject.turned_back.set(false);
-        add_settled(subject, columns, targets, Moment::Loss, &mut lanes);
-        Settled { lanes, turns_back: subject.turned_back.get() }
+        add_caused(subject, columns, targets, Moment::Loss, &mut lanes);
+        Caused { lanes, turns_back: subject.turned_back.get() }
     }
 }
 
 impl Ground {
-    /// The ground of the tables in force, with the load on them; loud is what has rows that do not arrive. `load`
+    /// The ground of the tables in force, with the load on them; what has rows that do not arrive is changing. `load`
     /// begins empty.
     pub fn survey(subject: &RepairSubject<'_>, columns: &LidColumns, load: &mut PairLoad) -> Ground {
         let net = &subject.net;
-        let (mut ways, mut is_loud) = (Ways::new(net), vec![false; subject.targets.len()]);
+        let (mut ways, mut is_changing) = (Ways::new(net), vec![false; subject.targets.len()]);
         for (at, target) in subject.targets.iter().enumerate() {
             let column = columns.column(at);
             ways.follow(net, column, &net.kept);
-            is_loud[at] = is_broken(net, &ways);
+            is_changing[at] = is_broken(net, &ways);
             if target.host && target.wanted {
                 load.add(net, column, &ways);
             }
         }
-        Ground::with(columns.clone(), None, is_loud)
+        Ground::with(columns.clone(), None, is_changing)
     }
 
-    /// The same from what was known before the loss: only what that concerns is followed again.
-    pub fn of_base(subject: &RepairSubject<'_>, base: &RepairBase, load: &mut PairLoad) -> Ground {
-        let net = &subject.net;
-        let (mut ways, mut is_loud) = (Ways::new(net), vec![false; subject.targets.len()]);
-        let leaves = |channel: &u32| !net.kept[*channel as usize] && net.stays[net.channel(*channel).from as usize];
-        let broken: Vec<(usize, u32)> = (0..net.channels.len() as u32)
-            .filter(leaves)
-            .map(|channel| (net.channel(channel).from as usize, channel))
-            .collect();
-        // As long as every end port sends that did, only ways that break carry other pairs than before.
-        let sends_alike = base.ends == net.ends && (0..net.rows.len()).all(|row| net.stays[row] || net.ends[row] == 0);
-        if sends_alike {
-            load.clone_from(&base.load);
-        }
-        for (at, (target, was)) in subject.targets.iter().zip(&base.targets).enumerate() {
-            let column = base.columns.column(at);
-            let breaks = broken.iter().any(|&(row, channel)| column[row] == channel);
-            if sends_alike && !breaks && !base.is_broken[at] && target.wanted == was.wanted {
-                continue;
-            }
-            if sends_alike && was.host && was.wanted {
-                ways.follow(net, column, &subject.existed);
-                load.subtract(net, column, &ways);
-            }
-            ways.follow(net, column, &net.kept);
-            is_loud[at] = is_broken(net, &ways);
-            if target.host && target.wanted {
-                load.add(net, column, &ways);
-            }
-        }
-        let Settled { lanes, turns_back } = &base.settled;
-        let in_force = Settled { lanes: lanes.surviving(net), turns_back: *turns_back };
-        Ground::with(base.columns.clone(), Some(in_force), is_loud)
+    /// The ground of the tables in force, with what is known of them.
+    pub fn with(columns: LidColumns, in_force: Option<Caused>, is_changing: Vec<bool>) -> Ground {
+        let changing = (0..is_changing.len() as u32).filter(|&at| is_changing[at as usize]).collect();
+        Ground { columns, in_force, fixed: OnceCell::new(), is_changing, changing }
     }
 
-    fn with(columns: LidColumns, in_force: Option<Settled>, is_loud: Vec<bool>) -> Ground {
-        let loud = (0..is_loud.len() as u32).filter(|&at| is_loud[at as usize]).collect();
-        Ground { columns, in_force, quiet: OnceCell::new(), is_loud, loud }
-    }
-
-    /// The same with more that is loud.
-    pub fn louder(&self, more: impl Iterator<Item = usize>) -> Ground {
-        let mut is_loud = self.is_loud.clone();
-        more.for_each(|target| is_loud[target] = true);
-        Ground::with(self.columns.clone(), self.in_force.clone(), is_loud)
+    /// The same with more changing targets.
+    pub fn with_changing(&self, more: impl Iterator<Item = usize>) -> Ground {
+        let mut is_changing = self.is_changing.clone();
+        more.for_each(|target| is_changing[target] = true);
+        Ground::with(self.columns.clone(), self.in_force.clone(), is_changing)
     }
 
     /// The ground of the same tables for a subject that differs in what becomes of packets that turn back.
     pub fn anew(&self) -> Ground {
         // Where none does it makes no difference.
-        let alike = |settled: &&Settled| !settled.turns_back;
+        let alike = |caused: &&Caused| !caused.turns_back;
         let in_force = self.in_force.as_ref().filter(alike).cloned();
-        let quiet = self.quiet.get().filter(|quiet| in_force.is_some() || alike(quiet)).cloned();
+        let fixed = self.fixed.get().filter(|fixed| in_force.is_some() || alike(fixed)).cloned();
         Ground {
             columns: self.columns.clone(),
             in_force,
-            quiet: quiet.map(OnceCell::from).unwrap_or_default(),
-            is_loud: self.is_loud.clone(),
-            loud: self.loud.clone(),
+            fixed: fixed.map(OnceCell::from).unwrap_or_default(),
+            is_changing: self.is_changing.clone(),
+            changing: self.changing.clone(),
         }
     }
 
-    /// The dependencies of what is quiet.
-    pub fn quiet(&self, subject: &RepairSubject<'_>) -> LaneBits {
-        let quiet = || (0..self.is_loud.len()).filter(|&at| !self.is_loud[at]);
-        self.quiet.get_or_init(|| Settled::of(subject, &self.columns, quiet())).lanes.clone()
+    /// The dependencies of fixed LIDs.
+    pub fn fixed(&self, subject: &RepairSubject<'_>) -> LaneBits {
+        let fixed = || (0..self.is_changing.len()).filter(|&at| !self.is_changing[at]);
+        self.fixed.get_or_init(|| Caused::of(subject, &self.columns, fixed())).lanes.clone()
     }
 
     /// The dependencies of tables; at the moment of the loss, of those in force.
@@ -248,8 +214,8 @@ impl Ground {
         if let (Some(in_force), Moment::Loss) = (&self.in_force, moment) {
             return in_force.lanes.clone();
         }
-        let mut all = self.quiet(subject);
-        add_settled(subject, columns, self.loud.iter().map(|&at| at as usize), moment, &mut all);
+        let mut all = self.fixed(subject);
+        add_caused(subject, columns, self.changing.iter().map(|&at| at as usize), moment, &mut all);
         all
     }
 
@@ -264,7 +230,7 @@ pub(super) fn is_broken(net: &Net, ways: &Ways) -> bool {
     (0..net.rows.len()).any(|row| net.stays[row] && !ways.arrives(row))
 }
 
-fn add_settled(
+fn add_caused(
     subject: &RepairSubject<'_>,
     columns: &LidColumns,
     targets: impl Iterator<Item = usize>,
@@ -276,6 +242,6 @@ fn add_settled(
     for target in targets {
         subject.feed(target, &mut feed);
         let mut add = |before, after| all.add(&subject.net, before, after);
-        subject.settle(columns.column(target), &feed, moment, &mut occupancy, &mut add);
+        subject.find_standing(columns.column(target), &feed, moment, &mut occupancy, &mut add);
     }
 }

@@ -105,7 +105,7 @@ impl<'s, 'a> Trial<'s, 'a> {
         now.extend_from_slice(new.column(target));
         subject.feed(target, feed);
         let first = earlier.first().unwrap_or(old).column(target);
-        subject.settle(first, feed, self.moment, occupancy, &mut |_, _| ());
+        subject.find_standing(first, feed, self.moment, occupancy, &mut |_, _| ());
         fair.fill(false);
         // What the entries changed so far let in was admitted then.
         let mut mix = |entries: Entries<'_>| {

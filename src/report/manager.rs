@@ -46,16 +46,16 @@ pub fn manager_status(status: &Status) -> String {
     let fabric = &status.fabric;
     match status.role.as_str() {
         // What it found while it looked for the master says nothing of what that has come to.
-        "standby" => {
-            line(&mut text, format_args!("another manager is master of the subnet; this one takes over from it"))
-        }
+        "standby" => line(&mut text, format_args!("another manager is master of the subnet; this one stands by")),
         _ => {
             let found = if status.subnet_up || status.half.is_some() { "" } else { " found" };
             line(&mut text, format_args!("the subnet is {up}{arrival}: {}{found}", size(fabric)))
         }
     }
     if let Some(why) = &status.arrival_why {
-        line(&mut text, format_args!("it was not adopted as it was: {why}"));
+        let arrival = status.arrival.as_deref();
+        let what = if arrival == Some("resumed") { "resumed" } else { "it was not adopted as it was" };
+        line(&mut text, format_args!("{what}: {why}"));
     }
     for degraded in &status.degraded {
         line(&mut text, format_args!("DEGRADED: {}", degraded.in_words()));

@@ -150,7 +150,7 @@ impl ActingSubnet<'_> {
 
     fn load_ways(&self, half: Half, prepared: &Prepared) {
         let ways = subnet_setup::ways(prepared.last().plan.plan().new_ways());
-        self.with(|sim| sim.load_ways_in(self.placement.subnet, half, ways));
+        self.with(|sim| sim.load_ways(self.placement.subnet, half, ways));
     }
 
     fn is_sudden(&self) -> bool {

@@ -65,5 +65,5 @@ pub(super) fn load_routed(sim: &mut Sim, routed: &Routed, place: Placement) {
         sim.load_lft_block(place.node(switch), block, &entries);
     }
     sim.load_half_in(place.subnet, Half::Lower);
-    sim.load_ways_in(place.subnet, Half::Lower, ways(routed.function.path_layers()));
+    sim.load_ways(place.subnet, Half::Lower, ways(routed.function.path_layers()));
 }

@@ -225,7 +225,7 @@ impl SubnetSetup {
             }
         }
         sim.load_half_in(place.subnet, Half::Lower);
-        sim.load_ways_in(place.subnet, Half::Lower, ways(self.function.path_layers()));
+        sim.load_ways(place.subnet, Half::Lower, ways(self.function.path_layers()));
         let Some(lid) = self.whole.port(self.sm).lid else { return };
         for (port, _) in self.whole.ports() {
             sim.load_master_sm_at(place.port(port), lid, Sl::default());

@@ -11,7 +11,9 @@ pub struct PacketCounts {
     pub in_flight: u64,
     /// Sent by or to an end port that is cut off.
     pub stranded: u64,
-    /// Their path, by the tables as they stood when they were sent, crosses an element that has died since.
+    /// Their path, by the tables as they stood when they were sent, crosses an element that has died since, or one that
+    /// is back but not ACTIVE yet, by an entry that has not changed since its return; or it ends at a switch without an
+    /// entry, from which the tables at the last death led into what died.
     pub lost_to_failure: u64,
     /// Everything else that is lost.
     pub lost_to_change: u64,

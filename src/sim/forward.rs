@@ -283,6 +283,7 @@ impl Sim {
         packet.marks.intersects(PacketMarks::NO_DATA)
             && self.devices.list[input.node].alive
             && input.state != PortState::Initialize
+            // Port 0 is no output, so a packet for the device itself is latched like one without a way.
             && packet.out_lane == OutLane::DISCARD
             && here()
             && self.devices.owns(self.plane.management_port(port), Lid(packet.dlid))

@@ -3,8 +3,9 @@
 //! A packet is delivered, in flight, stranded, lost to the failure or lost to the change. A lost packet is *stranded*
 //! when its source or destination is cut off from the subnet manager, or omitted by the new routing. It is *lost to the
 //! failure* when the path of its class, by the tables as they stood when it was sent, crosses an element that has died
-//! since. Every other loss is *lost to the change*, wrong deliveries included. A log of overwritten blocks keeps the
-//! tables as they stood.
+//! since, or one that is back but not ACTIVE yet, by an entry that has not changed since its return; or when it ends
+//! where an entry was taken away that led into what died. Every other loss is *lost to the change*, wrong deliveries
+//! included. A log of overwritten blocks keeps the tables as they stood.
 
 use super::Sim;
 use super::fate::{LossCause, PacketCounts};

@@ -89,7 +89,7 @@ pub use standing::{LanePlace, PacketUnderWay, StandingLane};
 pub use transport::SimTransport;
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, PortNum, Sl, SubnetId, Vl};
+use crate::ids::{Half, PortNum, Sl, Vl};
 use agent::Agents;
 use client::MadClients;
 use clock::Clock;
@@ -272,12 +272,6 @@ impl Sim {
     /// Loads the half that every source sends on.
     pub fn load_half(&mut self, half: Half) {
         self.sources.load_half(None, half);
-    }
-
-    /// Loads what subnet administration says of the paths on a half: which source takes which, on which service level.
-    /// Without it every source takes each LID of a destination's half, on each service level of the half.
-    pub fn load_ways(&mut self, half: Half, ways: Option<OpenPaths>) {
-        self.sources.load_ways(SubnetId(0), half, ways);
     }
 
     /// Puts the channel into a port of a switch or router inside a device: from the arrival of a packet's head there to

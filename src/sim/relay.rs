@@ -298,8 +298,10 @@ impl Sim {
         self.sources.load_half(Some(subnet), half);
     }
 
-    /// As [`Sim::load_ways`], for one subnet; ports are those of that subnet's own fabric.
-    pub fn load_ways_in(&mut self, subnet: SubnetId, half: Half, ways: Option<OpenPaths>) {
+    /// Loads what the subnet administration of a subnet says of the paths on a half: which source takes which, on which
+    /// service level. Without it every source takes each LID of a destination's half, on each service level of the
+    /// half. Ports are those of that subnet's own fabric.
+    pub fn load_ways(&mut self, subnet: SubnetId, half: Half, ways: Option<OpenPaths>) {
         self.sources.load_ways(subnet, half, ways);
     }
 
@@ -315,16 +317,18 @@ impl Sim {
     }
 
     /// What became of the packets of each relation, in the order of [`Sim::relations`], at this moment; they add up to
-    /// [`Sim::packets`], and as there what a cut-off source still holds is stranded.
+    /// [`Sim::packets`], and as there what a cut-off source still holds is stranded. Empty where there is one subnet.
     pub fn relation_counts(&self) -> Vec<PacketCounts> {
+        if self.routers.is_none() {
+            return Vec::new();
+        }
         let mut counts: Vec<PacketCounts> = self.relations().map(|(_, _, relation)| relation.counts).collect();
         let cut_off = self.sources.list.iter().filter(|source| self.sources.cut_off[source.rank]);
         let lanes = cut_off.flat_map(|source| self.plane.in_lanes(source.port));
         let queued = lanes.flat_map(|lane| self.plane.queue(lane));
         for id in queued.filter(|&id| !self.plane.packets[id].marks.intersects(PacketMarks::NO_DATA)) {
-            let slot =
-                self.relation_of(id).map_or(0, |(from, to)| from.index() * self.sources.spaces.count() + to.index());
-            counts[slot].stranded += 1;
+            let (from, to) = self.relation_of(id).expect("among several subnets each packet has a relation");
+            counts[from.index() * self.sources.spaces.count() + to.index()].stranded += 1;
         }
         for own in &mut counts {
             own.in_flight = own.injected - own.delivered - own.stranded - own.lost_to_failure - own.lost_to_change;

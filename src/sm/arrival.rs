@@ -44,7 +44,7 @@ impl SubnetArrival {
         }
     }
 
-    /// Why nothing less would do.
+    /// Why nothing less would do; of a change that was resumed, which, and where it stood.
     pub fn why(&self) -> Option<&str> {
         match self {
             SubnetArrival::Cold | SubnetArrival::Adopted => None,

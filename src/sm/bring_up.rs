@@ -158,10 +158,10 @@ async fn take_over<T: Transport>(
         Verdict::Recoverable { why, recovery } => {
             let Recovery { kept, way, .. } = recovery;
             tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
+            // Links to newcomers are left alone: neither they nor what is behind them is reached yet.
+            let reached = |port: &&PortId| fabric.node(fabric.port(**port).node).present;
             // A device that does not answer may still send, and passes no token on: its links are taken down, or the
             // first barrier would wait for ever (C.5).
-            // A newcomer is not reached yet, nor is any device behind it.
-            let reached = |port: &&PortId| fabric.node(fabric.port(**port).node).present;
             manager.apply_each(&fabric, &Write::links_down(found.silent.iter().filter(reached))).await?;
             serve_all_lanes(manager, &fabric, config).await?;
             // What the plan begins with, once that is written.
@@ -308,7 +308,7 @@ fn check_reserved(fabric: &Fabric, config: &Config) -> Result<(), SmError> {
 }
 
 /// Refuses a subnet in which switches do not send packets where their entries say, unless it is to be managed
-/// nevertheless. Whether all were asked: an event ends that if `until_event`.
+/// nevertheless. Returns false if an event cut the questions short, which happens only with `until_event`.
 pub(super) async fn refuse_adaptive<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,

@@ -871,8 +871,8 @@ fn not_changed(purpose: Purpose, why: String, at: LifecycleInput) -> Next {
 /// A change in reaction to the subnet has ended; more may be left to do.
 fn changed(reaction: Reaction, record: Box<ChangeRecord>, at: LifecycleInput) -> Next {
     let next = match &record.outcome {
-        Outcome::Failed { state, reason } => {
-            let outcome = format!("in state {state}: {reason}");
+        Outcome::Failed { .. } => {
+            let outcome = record.outcome.to_string();
             return halt(reaction, at.now_ns, None, outcome, record, at);
         }
         Outcome::Abandoned { .. } => {
@@ -880,7 +880,7 @@ fn changed(reaction: Reaction, record: Box<ChangeRecord>, at: LifecycleInput) ->
         }
         // After a call-off for a loss (C.2), the next survey finds that loss: no pause is needed.
         Outcome::CalledOff(why) if *why != CallOff::TopologyChanged => {
-            let why = stands_still(format!("called off: {why}"));
+            let why = stands_still(record.outcome.to_string());
             give_up(reaction, why, OrderAnswer::Changed(record), at)
         }
         // The subnet keeps changing: listen for orders before continuing.
@@ -900,7 +900,7 @@ fn resumed(
     record: Box<ChangeRecord>,
     at: LifecycleInput,
 ) -> Next {
-    let outcome = format!("{:?}", record.outcome);
+    let outcome = record.outcome.to_string();
     match &record.outcome {
         Outcome::Completed => {
             let (state, mut commands) = survey(reaction);
@@ -927,7 +927,7 @@ fn removed(
 ) -> Next {
     let made = record.outcome == Outcome::Completed;
     let halted = match &record.outcome {
-        Outcome::Failed { state, reason } => Some(stands_still(format!("in state {state}: {reason}"))),
+        Outcome::Failed { .. } => Some(stands_still(record.outcome.to_string())),
         _ => None,
     };
     let is_given_up = matches!(record.outcome, Outcome::Abandoned { .. });

@@ -9,11 +9,9 @@ use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, Lid, Sl};
 use crate::subnet::{Ask, AskResult, Discovered, Manager, RequestTarget, SubnetError, SubnetManager, SweptTopology};
 use crate::transport::{Datagram, Transport};
+use crate::wire::capability::IS_SM;
 use crate::wire::{AttributeId, Method, NodeType, Notice, PortInfo, Route, SmInfo, Smp};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// PortInfo:CapabilityMask, bit 1: a subnet manager runs at the port.
-const IS_SM: u32 = 1 << 1;
 
 /// The other managers, as the last sweep found them.
 #[derive(Debug, Default)]
@@ -26,8 +24,8 @@ pub(super) struct PeerManagers {
 
 impl PeerManagers {
     /// Reads SMInfo at every port that reports a manager, has sent word as one or answered as one last time, and passes
-    /// the answers to the election. `fabric` is the one that the manager knows, `own` its own port. Whether all were
-    /// asked: with `until_event` an event ends the questions, and the election learns nothing.
+    /// the answers to the election. `fabric` is the one that the manager knows, `own` its own port. Returns false if an
+    /// event cut the questions short, which happens only with `until_event`; the election then learns nothing.
     pub(super) async fn find<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
@@ -228,7 +226,7 @@ impl PeerManagers {
         is_up: bool,
     ) -> Result<Option<Peer>, SmError> {
         let ask = |port| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);
-        let answer = self.tell(manager, guid, ask, is_up).await?.and_then(Result::ok);
+        let answer = self.request(manager, guid, ask, is_up).await?.and_then(Result::ok);
         Ok(answer.and_then(|data| peer(&SmInfo::decode(&data))))
     }
 
@@ -243,7 +241,7 @@ impl PeerManagers {
         let data = Box::new(responder.borrow_mut().info().encode());
         let (method, attribute, modifier) = (Method::Set, AttributeId::SmInfo, order.number());
         let ask = |port| Ask { place: RequestTarget::Port(port), method, attribute, modifier, data };
-        let event = match (self.tell(manager, guid, ask, is_up).await?, order) {
+        let event = match (self.request(manager, guid, ask, is_up).await?, order) {
             (Some(Ok(_)), PeerOrder::Handover) => ElectionEvent::Taken(guid),
             (Some(Err(SubnetError::Refused { .. })), PeerOrder::Handover) => ElectionEvent::Refused(guid),
             _ => return Ok(()),
@@ -253,7 +251,7 @@ impl PeerManagers {
     }
 
     /// One request to another manager, in the view of the subnet that has its port; none where no view has it.
-    async fn tell<T: Transport>(
+    async fn request<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
         guid: Guid,
@@ -261,12 +259,12 @@ impl PeerManagers {
         is_up: bool,
     ) -> Result<Option<AskResult>, SmError> {
         if let Some(port) = self.port_of(manager, guid) {
-            return tell(manager, port, ask(port), is_up).await;
+            return request(manager, port, ask(port), is_up).await;
         }
         let Some(mut swept) = self.swept.take() else { return Ok(None) };
         manager.trade_topology(&mut swept);
         let answer = match self.port_of(manager, guid) {
-            Some(port) => tell(manager, port, ask(port), is_up).await,
+            Some(port) => request(manager, port, ask(port), is_up).await,
             None => Ok(None),
         };
         manager.trade_topology(&mut swept);
@@ -295,7 +293,7 @@ impl PeerManagers {
 
 /// One request to the manager at a port. If it did not answer the last one, and the subnet is up, it is sent once: the
 /// election repeats it, and a loss must not wait for it meanwhile.
-async fn tell<T: Transport>(
+async fn request<T: Transport>(
     manager: &mut Manager<T>,
     port: PortId,
     ask: Ask,

@@ -200,6 +200,6 @@ fn check_end(outcome: &Outcome, name: &str) -> Result<(), SmError> {
     match outcome {
         Outcome::Completed | Outcome::CalledOff(_) => Ok(()),
         Outcome::Abandoned { .. } => Err(SmError::GivenUp { why: UNFINISHABLE }),
-        Outcome::Failed { .. } => Err(SmError::StandsStill { outcome: format!("{name}: {outcome:?}") }),
+        Outcome::Failed { .. } => Err(SmError::StandsStill { outcome: format!("{name}: {outcome}") }),
     }
 }

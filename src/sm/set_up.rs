@@ -1,7 +1,8 @@
 //! Sets up ports and switches: writes the settings that differ from the wanted ones, then ARMED, then ACTIVE.
 //!
 //! A device that fails at a setting is recorded, and the rest is set up nevertheless: the decision which devices are
-//! left out is made once, at the end.
+//! left out is made once, at the end. A device that cannot be read ends the attempt: nothing is known of what it needs,
+//! and the next one leaves it out.
 
 use super::error::SmError;
 use super::fair;
@@ -16,8 +17,9 @@ use crate::transport::Transport;
 use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
 use std::collections::BTreeSet;
 
-/// How often a link that was taken down is looked at while it trains, and the pause between two looks.
-const TRAINING: usize = 100;
+/// How often a link that was taken down is looked at while it trains, and the pause between two looks. One that has
+/// not trained by then stays in DOWN: only ports in INITIALIZE are armed, and the next sweep finds it.
+const MOST_LOOKS: usize = 100;
 const TRAINING_POLL_NS: u64 = 50_000_000;
 
 /// What became of some ports whose settings were written.
@@ -204,7 +206,7 @@ async fn retrain<T: Transport>(
     );
     manager.apply_each(fabric, &Write::links_down(&links)).await?;
     let ends: Vec<PortId> = links.iter().flat_map(|&port| [Some(port), fabric.peer(port)]).flatten().collect();
-    for _ in 0..TRAINING {
+    for _ in 0..MOST_LOOKS {
         let answers = manager.ask(ends.iter().map(|&port| reading(fabric, port)).collect()).await?;
         let trained = |answer: &AskResult| match answer {
             Ok(data) => PortInfo::decode(data).port_state == wire::PortState::Initialize,

@@ -64,8 +64,17 @@ pub(super) struct Upkeep<T> {
     is_partial: bool,
     /// Whether something is known to be there and still to be brought in.
     newcomers: bool,
-    /// Since when the manager's own port leads nowhere, and when that was last looked at.
-    unreached_ns: Option<(u64, u64)>,
+    /// While the manager's own port leads nowhere.
+    unreached: Option<Unreached>,
+}
+
+/// A time during which the manager's own port leads nowhere.
+#[derive(Clone, Copy)]
+struct Unreached {
+    /// When it began.
+    since_ns: u64,
+    /// When the port was last looked at.
+    looked_ns: u64,
 }
 
 impl<T: Transport> Upkeep<T> {
@@ -91,9 +100,9 @@ impl<T: Transport> Upkeep<T> {
         let rounds = drift::Rounds::default();
         let (seen, newcomers) = (Seen::Quiet, up.newcomers);
         let (sighting, instead, is_partial) = (None, None, false);
-        let unreached_ns = None;
+        let unreached = None;
         let mut upkeep =
-            Upkeep { driver, aside, pace, seen, sighting, rounds, instead, is_partial, newcomers, unreached_ns };
+            Upkeep { driver, aside, pace, seen, sighting, rounds, instead, is_partial, newcomers, unreached };
         upkeep.stands_in(context, up.instead.clone());
         upkeep.show(context);
         upkeep
@@ -327,15 +336,15 @@ impl<T: Transport> Upkeep<T> {
     fn look_for_reach(&mut self, context: &Context) -> Option<LifecycleEvent> {
         let Running { alive, sm, .. } = self.driver.running();
         let (now_ns, is_reached) = (self.now_ns(), context.check_reach(alive, *sm, self.now_ns()).is_ok());
-        let Some((since_ns, looked_ns)) = self.unreached_ns.filter(|_| !is_reached) else {
-            self.unreached_ns = (!is_reached).then_some((now_ns, now_ns));
+        let Some(Unreached { since_ns, looked_ns }) = self.unreached.filter(|_| !is_reached) else {
+            self.unreached = (!is_reached).then_some(Unreached { since_ns: now_ns, looked_ns: now_ns });
             return None;
         };
         if now_ns - since_ns >= AWAY_NS {
             return Some(LifecycleEvent::MastershipLost);
         }
         (now_ns - looked_ns >= lifecycle::REACH_NS).then(|| {
-            self.unreached_ns = Some((since_ns, now_ns));
+            self.unreached = Some(Unreached { since_ns, looked_ns: now_ns });
             LifecycleEvent::Noticed
         })
     }
@@ -513,7 +522,8 @@ impl<T: Transport> Upkeep<T> {
             && context.responder.borrow().mandate() == Mandate::Full
     }
 
-    /// What follows a sweep. Whether all other managers were asked: with `until_event` an event ends that.
+    /// What follows a sweep. Returns false if an event cut the questions to other managers short, which happens only
+    /// with `until_event`.
     async fn surveyed(
         &mut self,
         peers: &mut PeerManagers,
@@ -712,7 +722,7 @@ impl<T: Transport> Upkeep<T> {
         let fabric = &running.alive;
         let manager = &mut self.driver.subnet_mut().manager;
         let routed = |port: &PortId| running.routed.peer(*port).is_some() && fabric.peer(*port).is_some();
-        let down = |port: PortId| is_down(manager.port_info(port));
+        let down = |port: PortId| awaits_set_up(manager.port_info(port));
         let bounced: Vec<PortId> = fabric.ports().map(|(id, _)| id).filter(routed).filter(|&port| down(port)).collect();
         if bounced.is_empty() {
             return Ok(());
@@ -751,8 +761,8 @@ impl<T: Transport> Upkeep<T> {
         let manager = &mut self.driver.subnet_mut().manager;
         let nodes =
             running.alive.nodes().filter(|&(id, node)| node.present && !used.node(id).present).map(|(id, _)| id);
-        let is_fresh = |port: PortId| is_down(manager.port_info(port));
-        let has_bounced = |port: PortId| is_fresh(port) || running.alive.peer(port).is_some_and(is_fresh);
+        let is_reset = |port: PortId| awaits_set_up(manager.port_info(port));
+        let has_bounced = |port: PortId| is_reset(port) || running.alive.peer(port).is_some_and(is_reset);
         let bounced = nodes.filter(|&node| running.alive.ports_of(node).any(has_bounced));
         let devices: BTreeSet<NodeId> = bounced.collect();
         if devices.is_empty() {
@@ -796,7 +806,7 @@ fn without_recabled(known: &Fabric, found: &Fabric) -> Fabric {
 }
 
 /// Whether a port is known to be in INITIALIZE or ARMED.
-fn is_down(info: Option<&wire::PortInfo>) -> bool {
+fn awaits_set_up(info: Option<&wire::PortInfo>) -> bool {
     matches!(info.map(|info| info.port_state), Some(wire::PortState::Initialize | wire::PortState::Armed))
 }
 
@@ -807,17 +817,19 @@ fn ports_to_set_up<'a>(fabric: &Fabric, info: impl Fn(PortId) -> Option<&'a wire
         let node = fabric.node(at.node);
         node.present && node.is_switch() && at.num == PortNum::ZERO
     };
-    let cabled = |port: PortId| fabric.peer(port).is_some() && is_down(info(port));
+    let cabled = |port: PortId| fabric.peer(port).is_some() && awaits_set_up(info(port));
     fabric.ports().map(|(id, _)| id).filter(|&id| cabled(id) || owns(id)).collect()
 }
 
-/// Whether two descriptions of the subnet are the same; what they share they share in memory.
+/// Whether what was shown is still so. Compared by address, since the manager replaces what changes and shares the
+/// rest; layers, port states and halves of sources change only with one of these.
 fn is_same(shown: &Running, running: &Running) -> bool {
     fn all_same<T>(a: &[Arc<T>], b: &[Arc<T>]) -> bool {
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
     }
-    Arc::ptr_eq(&shown.alive, &running.alive)
-        && Arc::ptr_eq(&shown.routed, &running.routed)
+    let fabrics = |of: &Running| [&of.known, &of.alive, &of.routed].map(Arc::as_ptr);
+    fabrics(shown) == fabrics(running)
+        && shown.ways.as_ref().map(Arc::as_ptr) == running.ways.as_ref().map(Arc::as_ptr)
         && (shown.half, shown.both_halves) == (running.half, running.both_halves)
         && all_same(&shown.tables.lfts, &running.tables.lfts)
         && all_same(&shown.tables.sl_to_vl, &running.tables.sl_to_vl)

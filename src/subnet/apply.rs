@@ -6,7 +6,7 @@
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
 use super::health::WrittenTable;
-use super::manager::{Failed, Manager, SourceControl, settled};
+use super::manager::{Failed, Manager, SourceControl, answered_or_failed};
 use super::paths::DirectedPath;
 use super::{Applied, FailingAs, REQUESTS_AT_A_TIME, RequestTarget, SubnetError, Timing, WriteOrder};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -437,12 +437,12 @@ impl WaveProgress {
     }
 
     fn take(&mut self, wave: &JobList<'_>, exchange: &mut Exchange, done: Completed) {
-        let judged = match settled(done) {
+        let judged = match answered_or_failed(done) {
             Ok((request, answer)) => self.judge(wave, exchange, request, answer),
             Err(failed) => self.doubt(&wave.jobs, exchange, failed),
         };
         if let Err(failure) = judged {
-            let (tag, device) = (failure.request().tag, failure.request().device);
+            let (tag, queue) = (failure.request().tag, failure.request().queue);
             let ends = match self.on_failure {
                 OnFailure::Ends => true,
                 OnFailure::EndsAtSilence => matches!(&failure, Failure::NoAnswer(failed) if failed.status.is_none()),
@@ -453,7 +453,7 @@ impl WaveProgress {
                 exchange.abandon();
                 self.has_ended = true;
             } else {
-                exchange.withdraw(device, |_| true);
+                exchange.withdraw(queue, |_| true);
                 self.given_up.insert(wave.jobs[tag as usize].device);
             }
             self.failed.extend(failure.of_device().map(|fails| (tag, fails)));
@@ -470,7 +470,7 @@ impl WaveProgress {
         if !doubtful || !matches!(job.kind, Kind::Port(..)) || !self.doubted.insert(tag) {
             return Err(Failure::NoAnswer(failed));
         }
-        exchange.submit(job.get(failed.request.device, tag));
+        exchange.submit(job.get(failed.request.queue, tag));
         Ok(())
     }
 
@@ -491,7 +491,7 @@ impl WaveProgress {
                 // The port's PortInfo was unknown: now the `Set` can be based on it. A doubted port was read only for
                 // comparison.
                 if request.method == Method::Get && !self.doubted.contains(&request.tag) {
-                    exchange.submit(job.set_port(request.device, request.tag, &info, *change));
+                    exchange.submit(job.set_port(request.queue, request.tag, &info, *change));
                     return Ok(());
                 }
                 let taken = change.compare(&info);
@@ -533,17 +533,17 @@ impl Job {
         }
     }
 
-    fn get(&self, device: u32, tag: u64) -> MadRequest {
-        MadRequest::get(device, tag, self.path.clone(), self.attribute(), self.modifier)
+    fn get(&self, queue: u32, tag: u64) -> MadRequest {
+        MadRequest::get(queue, tag, self.path.clone(), self.attribute(), self.modifier)
     }
 
-    fn set(&self, device: u32, tag: u64, data: Box<[u8; SMP_DATA_SIZE]>) -> MadRequest {
+    fn set(&self, queue: u32, tag: u64, data: Box<[u8; SMP_DATA_SIZE]>) -> MadRequest {
         let body = RequestBody::Smp { path: self.path.clone(), attribute: self.attribute(), data };
-        MadRequest { device, tag, method: Method::Set, modifier: self.modifier, body }
+        MadRequest { queue, tag, method: Method::Set, modifier: self.modifier, body }
     }
 
-    fn set_port(&self, device: u32, tag: u64, known: &PortInfo, change: PortChange) -> MadRequest {
-        self.set(device, tag, Box::new(change.written_over(known).encode()))
+    fn set_port(&self, queue: u32, tag: u64, known: &PortInfo, change: PortChange) -> MadRequest {
+        self.set(queue, tag, Box::new(change.written_over(known).encode()))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Single requests: for bringing a subnet up, which needs more than the writes of plans.
 
 use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
-use super::manager::{Manager, settled};
+use super::manager::{Manager, answered_or_failed};
 use super::{DeviceFault, REQUESTS_AT_A_TIME, SubnetError, Timing};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, PortNum};
@@ -70,7 +70,7 @@ pub(super) type Unanswered = FxHashMap<(u32, u16, bool), (u32, u64)>;
 /// What a request asks a device for.
 fn asked(request: &MadRequest) -> Option<(u32, u16, bool)> {
     match request.body {
-        RequestBody::Smp { attribute, .. } => Some((request.device, attribute.into(), request.method == Method::Set)),
+        RequestBody::Smp { attribute, .. } => Some((request.queue, attribute.into(), request.method == Method::Set)),
         RequestBody::Perf { .. } => None,
     }
 }
@@ -125,7 +125,7 @@ impl<T: Transport> Manager<T> {
                 // Each of them would cost all tries.
                 let same = |waiting: &MadRequest| waiting.asks_the_same(&completed.request);
                 let Completed { sent, last_sent_ns, .. } = completed;
-                let alike = exchange.withdraw(completed.request.device, same);
+                let alike = exchange.withdraw(completed.request.queue, same);
                 done.extend(alike.into_iter().map(|request| Completed { request, sent, last_sent_ns, answer: None }));
                 silent.extend(asked(&completed.request).map(|asked| (asked, (sent, last_sent_ns))));
             }
@@ -134,16 +134,16 @@ impl<T: Transport> Manager<T> {
         self.run_until(&mut exchange, on, |manager| manager.is_interrupted(until_event)).await?;
         for completed in done {
             let tag = completed.request.tag as usize;
-            answers[tag] = Some(match settled(completed) {
+            answers[tag] = Some(match answered_or_failed(completed) {
                 Ok((request, answer)) => {
                     let MadData::Smp(attribute, data) = answer.data else { continue };
-                    self.request_went(NodeId(request.device), attribute, request.method, Ok(()));
+                    self.request_went(NodeId(request.queue), attribute, request.method, Ok(()));
                     self.remember(&request, &data);
                     Ok(data)
                 }
                 Err(failed) => {
                     if let RequestBody::Smp { attribute, .. } = failed.request.body {
-                        let (node, method) = (NodeId(failed.request.device), failed.request.method);
+                        let (node, method) = (NodeId(failed.request.queue), failed.request.method);
                         self.request_went(node, attribute, method, Err(&failed));
                     }
                     Err(self.explain(failed))
@@ -317,14 +317,14 @@ impl<T: Transport> Manager<T> {
             return Ok(Err(SubnetError::NoPath { attempted }));
         };
         let body = RequestBody::Smp { path, attribute: ask.attribute, data: ask.data };
-        Ok(Ok(MadRequest { device: node.0, tag, method: ask.method, modifier: ask.modifier, body }))
+        Ok(Ok(MadRequest { queue: node.0, tag, method: ask.method, modifier: ask.modifier, body }))
     }
 
     /// Keeps a reported PortInfo or SwitchInfo as the base of the next `Set`.
     fn remember(&mut self, request: &MadRequest, data: &[u8; SMP_DATA_SIZE]) {
         let RequestBody::Smp { attribute, .. } = request.body else { return };
         let Some(topology) = &self.topology else { return };
-        let guid = topology.fabric.node(NodeId(request.device)).guid;
+        let guid = topology.fabric.node(NodeId(request.queue)).guid;
         match attribute {
             AttributeId::PortInfo => {
                 let num = PortNum(request.modifier as u8);

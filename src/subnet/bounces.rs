@@ -9,7 +9,7 @@
 
 use super::SubnetError;
 use super::exchange::{Exchange, MadData, MadRequest};
-use super::manager::{Manager, settled};
+use super::manager::{Manager, answered_or_failed};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, SwitchInfo};
@@ -74,13 +74,13 @@ impl<T: Transport> Manager<T> {
             exchange.submit_once(MadRequest::get(switch.0, switch.0.into(), path, AttributeId::SwitchInfo, 0));
         }
         let on = |_: &mut Exchange, done| {
-            let (switch, has_changed) = match settled(done) {
+            let (switch, has_changed) = match answered_or_failed(done) {
                 Ok((request, answer)) => match answer.data {
-                    MadData::Smp(_, data) => (request.device, SwitchInfo::decode(&data).port_state_change),
-                    MadData::Perf(..) => (request.device, false),
+                    MadData::Smp(_, data) => (request.queue, SwitchInfo::decode(&data).port_state_change),
+                    MadData::Perf(..) => (request.queue, false),
                 },
                 // A refusal is an answer.
-                Err(failed) => (failed.request.device, failed.status.is_none()),
+                Err(failed) => (failed.request.queue, failed.status.is_none()),
             };
             if has_changed {
                 changed.insert(NodeId(switch));

@@ -4,7 +4,7 @@
 //! reported. The light sweep reads the port-change bit of every switch, and clears it.
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
-use super::manager::{Failed, KnownTopology, Manager, settled};
+use super::manager::{Failed, KnownTopology, Manager, answered_or_failed};
 use super::paths::DirectedPath;
 use super::{SubnetError, SubnetEvent};
 use crate::fabric::{Fabric, NodeId, Port, PortId};
@@ -129,7 +129,7 @@ impl<T: Transport> Manager<T> {
         exchange.submit_once(MadRequest::get(device.0, 0, own, AttributeId::PortInfo, modifier));
         let mut read = None;
         let on = |_: &mut Exchange, done| {
-            if let Ok((_, MadAnswer { data: MadData::Smp(_, data), .. })) = settled(done) {
+            if let Ok((_, MadAnswer { data: MadData::Smp(_, data), .. })) = answered_or_failed(done) {
                 read = Some(PortInfo::decode(&data));
             }
         };
@@ -189,7 +189,7 @@ impl<T: Transport> Manager<T> {
         };
         let ran = self.run_until(&mut exchange, on, |manager| !manager.events.is_empty()).await;
         for failed in &uncleared {
-            let switch = NodeId(failed.request.device);
+            let switch = NodeId(failed.request.queue);
             self.request_went(switch, AttributeId::SwitchInfo, Method::Set, Err(failed));
         }
         // Even if it failed halfway: these bits are cleared.
@@ -214,9 +214,9 @@ struct SeenSwitch {
 /// What one answer of the light sweep shows, if anything; a set bit is cleared, and switches that do not let it are
 /// added to `uncleared`.
 fn changed(exchange: &mut Exchange, done: Completed, uncleared: &mut Vec<Failed>) -> Option<SeenSwitch> {
-    let switch = NodeId(done.request.device);
-    let (request, answer) = match settled(done) {
-        Ok(settled) => settled,
+    let switch = NodeId(done.request.queue);
+    let (request, answer) = match answered_or_failed(done) {
+        Ok(answered) => answered,
         Err(failed) if failed.request.method == Method::Set => {
             uncleared.push(failed);
             return None;

@@ -1,12 +1,13 @@
-//! Requests and their answers: windows, queues for each device, time-outs, retries. Decides, but does no I/O.
+//! Requests and their answers: windows, queues, time-outs, retries. Decides, but does no I/O.
 //!
-//! One [`Exchange`] serves one operation: requests are submitted, [`Exchange::transmit`] returns the next MAD to send,
-//! [`Exchange::answer`] and [`Exchange::expire`] return requests that have ended, with their results. Time is an
-//! argument. At most `window` requests are outstanding, at most `per_device` at one device; devices take turns, and
-//! each device is served in the order of submission. A retry keeps its transaction ID, so the first answer counts,
-//! whichever copy it belongs to. No transaction ID is used twice, so a later answer matches no request. Where MADs are
-//! being lost, a request that has had its tries waits until the others are done, and is then sent again, as often as
-//! the observed loss requires.
+//! One [`Exchange`] serves one operation: requests are submitted, [`Exchange::transmit`] returns the next MAD to
+//! send, [`Exchange::answer`] and [`Exchange::expire`] return requests that have ended, with their results. Time is
+//! an argument. At most `window` requests are outstanding, at most `per_device` of one queue; queues take turns, and
+//! each is served in the order of submission. A queue is normally one device; a sweep, which does not know yet which
+//! device it asks, has one for each path, and writes that must keep their order share one. A retry keeps its
+//! transaction ID, so the first answer counts, whichever copy it belongs to. No transaction ID is used twice, so a
+//! later answer matches no request. Where MADs are being lost, a request that has had its tries waits until the
+//! others are done, and is then sent again, as often as the observed loss requires.
 
 use super::Timing;
 use super::paths::DirectedPath;
@@ -15,11 +16,11 @@ use crate::wire::{AttributeId, Method, PERF_DATA_SIZE, PerfAttributeId, SMP_DATA
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
-/// A request, and the device that it goes to.
+/// A request, and the queue that it waits in.
 #[derive(Clone, Debug)]
 pub(super) struct MadRequest {
-    /// The queue that it waits in: a dense number that the caller chooses.
-    pub(super) device: u32,
+    /// Its queue: a dense number that the caller chooses, for most operations that of the device.
+    pub(super) queue: u32,
     /// The caller's tag.
     pub(super) tag: u64,
     pub(super) method: Method,
@@ -30,9 +31,9 @@ pub(super) struct MadRequest {
 
 impl MadRequest {
     /// A Get of subnet management.
-    pub(super) fn get(device: u32, tag: u64, path: DirectedPath, attribute: AttributeId, modifier: u32) -> MadRequest {
+    pub(super) fn get(queue: u32, tag: u64, path: DirectedPath, attribute: AttributeId, modifier: u32) -> MadRequest {
         let body = RequestBody::Smp { path, attribute, data: Box::new([0; SMP_DATA_SIZE]) };
-        MadRequest { device, tag, method: Method::Get, modifier, body }
+        MadRequest { queue, tag, method: Method::Get, modifier, body }
     }
 
     /// Whether it changes what a device does with packets.
@@ -121,12 +122,12 @@ struct Flight {
     deadline_ns: u64,
 }
 
-/// The unsent requests of one device.
+/// The unsent requests of one queue, and how many of its requests are under way.
 #[derive(Clone, Debug, Default)]
-struct DeviceQueue {
+struct QueueState {
     waiting: VecDeque<MadRequest>,
     under_way: usize,
-    /// Whether it is in the list of devices ready to send.
+    /// Whether it is in the list of queues that are ready to send.
     listed: bool,
 }
 
@@ -143,8 +144,8 @@ pub(super) struct Transmission<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
     timing: Timing,
-    devices: Vec<DeviceQueue>,
-    /// Devices with a request to send and room for it, each once, in turn.
+    queues: Vec<QueueState>,
+    /// Queues with a request to send and room for it, each once, in turn.
     ready: VecDeque<u32>,
     flights: FxHashMap<u32, Flight>,
     /// (deadline, transaction) of every outstanding request.
@@ -221,7 +222,7 @@ impl Exchange {
         assert!(timing.window > 0 && timing.per_device > 0, "a window of 0 would wait for ever: {timing:?}");
         Exchange {
             timing,
-            devices: Vec::new(),
+            queues: Vec::new(),
             ready: VecDeque::new(),
             flights: FxHashMap::default(),
             deadlines: BTreeSet::new(),
@@ -239,28 +240,28 @@ impl Exchange {
         Exchange { rounds_under_loss: 1, ..Exchange::new(timing) }
     }
 
-    /// Queues a request for its device.
+    /// Adds a request to its queue.
     pub(super) fn submit(&mut self, request: MadRequest) {
-        let device = request.device;
-        if self.devices.len() <= device as usize {
-            self.devices.resize_with(device as usize + 1, DeviceQueue::default);
+        let queue = request.queue;
+        if self.queues.len() <= queue as usize {
+            self.queues.resize_with(queue as usize + 1, QueueState::default);
         }
-        self.devices[device as usize].waiting.push_back(request);
-        self.list(device);
+        self.queues[queue as usize].waiting.push_back(request);
+        self.list(queue);
     }
 
-    /// Queues a request that went unanswered the last time: it is sent once, unless MADs are being lost.
+    /// Adds a request that went unanswered the last time: it is sent once, unless MADs are being lost.
     pub(super) fn submit_once(&mut self, request: MadRequest) {
         self.once.insert(request.tag);
         self.submit(request);
     }
 
-    fn list(&mut self, device: u32) {
-        // At most once in the ring, however long its queue: a device gets no more turns than the others.
-        let queue = &mut self.devices[device as usize];
-        if !queue.listed && !queue.waiting.is_empty() && queue.under_way < self.timing.per_device {
-            queue.listed = true;
-            self.ready.push_back(device);
+    fn list(&mut self, queue: u32) {
+        // At most once in the ring, however many wait: a queue gets no more turns than the others.
+        let state = &mut self.queues[queue as usize];
+        if !state.listed && !state.waiting.is_empty() && state.under_way < self.timing.per_device {
+            state.listed = true;
+            self.ready.push_back(queue);
         }
     }
 
@@ -288,13 +289,13 @@ impl Exchange {
         if self.flights.len() - self.parked.len() >= self.timing.window {
             return None;
         }
-        let device = self.ready.pop_front()?;
-        let queue = &mut self.devices[device as usize];
-        queue.listed = false;
+        let queue = self.ready.pop_front()?;
+        let state = &mut self.queues[queue as usize];
+        state.listed = false;
         // Occupied until `land`, retries and their pauses included.
-        queue.under_way += 1;
-        let request = queue.waiting.pop_front().expect("only devices with a request are listed");
-        self.list(device);
+        state.under_way += 1;
+        let request = state.waiting.pop_front().expect("only queues with a request are listed");
+        self.list(queue);
         let tid = *next_tid;
         *next_tid = next_tid.wrapping_add(1);
         let flight = Flight { request, sent: 0, last_sent_ns: 0, deadline_ns: 0 };
@@ -339,13 +340,13 @@ impl Exchange {
         *sent >= tries.max(needed)
     }
 
-    /// Takes back the unsent requests of a device that `picked` names.
-    pub(super) fn withdraw(&mut self, device: u32, picked: impl Fn(&MadRequest) -> bool) -> Vec<MadRequest> {
-        let Some(queue) = self.devices.get_mut(device as usize) else { return Vec::new() };
-        let (taken, left): (Vec<_>, Vec<_>) = queue.waiting.drain(..).partition(picked);
-        queue.waiting = left.into();
-        if queue.waiting.is_empty() && std::mem::take(&mut queue.listed) {
-            self.ready.retain(|&other| other != device);
+    /// Takes back the unsent requests of a queue that `picked` names.
+    pub(super) fn withdraw(&mut self, queue: u32, picked: impl Fn(&MadRequest) -> bool) -> Vec<MadRequest> {
+        let Some(state) = self.queues.get_mut(queue as usize) else { return Vec::new() };
+        let (taken, left): (Vec<_>, Vec<_>) = state.waiting.drain(..).partition(picked);
+        state.waiting = left.into();
+        if state.waiting.is_empty() && std::mem::take(&mut state.listed) {
+            self.ready.retain(|&other| other != queue);
         }
         taken
     }
@@ -393,8 +394,8 @@ impl Exchange {
 
     fn land(&mut self, tid: u32, answer: Option<MadAnswer>) -> Completed {
         let Flight { request, sent, last_sent_ns, .. } = self.flights.remove(&tid).expect("it is under way");
-        self.devices[request.device as usize].under_way -= 1;
-        self.list(request.device);
+        self.queues[request.queue as usize].under_way -= 1;
+        self.list(request.queue);
         Completed { request, sent, last_sent_ns, answer }
     }
 
@@ -407,8 +408,8 @@ impl Exchange {
     /// Drops requests that only read, outstanding or not: they change nothing, so there is no need to wait for them.
     pub(super) fn forget_reads(&mut self) {
         let is_read = |request: &MadRequest| request.method == Method::Get;
-        for device in 0..self.devices.len() as u32 {
-            self.withdraw(device, is_read);
+        for queue in 0..self.queues.len() as u32 {
+            self.withdraw(queue, is_read);
         }
         let mut reads: Vec<u32> =
             self.flights.iter().filter(|(_, flight)| is_read(&flight.request)).map(|(&tid, _)| tid).collect();
@@ -425,10 +426,10 @@ impl Exchange {
     /// Drops every unsent request. Outstanding ones run to their end: copies of them are on the wire, and only their
     /// end bounds how long such copies can live (P1.3).
     pub(super) fn abandon(&mut self) {
-        self.devices.iter_mut().for_each(|queue| queue.waiting.clear());
+        self.queues.iter_mut().for_each(|state| state.waiting.clear());
         (self.earlier, self.answered) = Default::default();
-        // Unlisted, or a device whose queue is refilled would never be listed again.
-        self.ready.drain(..).for_each(|device| self.devices[device as usize].listed = false);
+        // Unlisted, or a queue that is refilled would never be listed again.
+        self.ready.drain(..).for_each(|queue| self.queues[queue as usize].listed = false);
     }
 }
 
@@ -447,16 +448,16 @@ impl MadAnswer {
 mod tests {
     use super::*;
 
-    fn request(device: u32, tag: u64) -> MadRequest {
+    fn request(queue: u32, tag: u64) -> MadRequest {
         let attribute = AttributeId::LinearForwardingTable;
         let body = RequestBody::Smp { path: DirectedPath::default(), attribute, data: Box::new([0; SMP_DATA_SIZE]) };
-        MadRequest { device, tag, method: Method::Set, modifier: 0, body }
+        MadRequest { queue, tag, method: Method::Set, modifier: 0, body }
     }
 
     fn exchange(window: usize, per_device: usize, requests: &[(u32, u64)]) -> Exchange {
         let timing = Timing { timeout_ns: 100, retries: 1, window, per_device, ..Timing::default() };
         let mut exchange = Exchange::new(timing);
-        requests.iter().for_each(|&(device, tag)| exchange.submit(request(device, tag)));
+        requests.iter().for_each(|&(queue, tag)| exchange.submit(request(queue, tag)));
         exchange
     }
 
@@ -471,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_take_turns_and_each_is_served_in_order() {
+    fn queues_take_turns_and_each_is_served_in_order() {
         let mut exchange = exchange(2, 1, &[(0, 1), (0, 2), (0, 3), (7, 4), (9, 5)]);
         let mut tid = 1;
         assert_eq!(sent(&mut exchange, 0, &mut tid), [1, 4]);
@@ -521,8 +522,8 @@ mod tests {
     #[test]
     fn reads_are_forgotten_wherever_they_are_and_writes_are_seen_to_their_end() {
         let mut exchange = exchange(3, 1, &[(0, 1), (0, 2)]);
-        for (device, tag) in [(4, 3), (5, 4), (5, 5), (6, 6)] {
-            exchange.submit(MadRequest { method: Method::Get, ..request(device, tag) });
+        for (queue, tag) in [(4, 3), (5, 4), (5, 5), (6, 6)] {
+            exchange.submit(MadRequest { method: Method::Get, ..request(queue, tag) });
         }
         let mut tid = 1;
         assert_eq!(sent(&mut exchange, 0, &mut tid), [1, 3, 4]);

@@ -9,7 +9,7 @@
 //! sweep is needed, or does not notice them; so a sweep must follow each glance.
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
-use super::manager::{Freshness, Manager, settled};
+use super::manager::{Freshness, Manager, answered_or_failed};
 use super::paths::{DirectedPath, DirectedPaths, MOST_HOPS};
 use super::{Glance, SubnetError};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -47,8 +47,8 @@ impl Glancing<'_> {
     }
 
     fn take(&mut self, exchange: &mut Exchange, done: Completed) {
-        let switch = NodeId(done.request.device);
-        let Ok((request, MadAnswer { data: MadData::Smp(_, data), .. })) = settled(done) else {
+        let switch = NodeId(done.request.queue);
+        let Ok((request, MadAnswer { data: MadData::Smp(_, data), .. })) = answered_or_failed(done) else {
             return self.unsure = true;
         };
         let RequestBody::Smp { path, .. } = request.body else { return };

@@ -518,7 +518,7 @@ impl<T: Transport> Manager<T> {
         }
         self.run(&mut exchange, |_, done| {
             let tag = done.request.tag as usize;
-            match settled(done) {
+            match answered_or_failed(done) {
                 Ok((_, answer)) => answers[tag] = Some(answer),
                 Err(failed) => failure = Some(failed),
             }
@@ -575,7 +575,7 @@ pub(super) struct Failed {
 }
 
 /// A request with its answer, if the answer reports success.
-pub(super) fn settled(done: Completed) -> Result<(MadRequest, MadAnswer), Failed> {
+pub(super) fn answered_or_failed(done: Completed) -> Result<(MadRequest, MadAnswer), Failed> {
     match done.answer {
         Some(answer) if answer.status == 0 => Ok((done.request, answer)),
         answer => Err(Failed { request: done.request, sent: done.sent, status: answer.map(|answer| answer.status) }),

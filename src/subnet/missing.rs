@@ -8,7 +8,7 @@
 
 use super::SubnetError;
 use super::exchange::{Exchange, MadData, MadRequest};
-use super::manager::{Manager, settled};
+use super::manager::{Manager, answered_or_failed};
 use super::paths::{DirectedPath, MOST_HOPS};
 use super::retrial::{FIRST_PAUSE_NS, Retrial};
 use super::sweep::Sweep;
@@ -120,8 +120,8 @@ impl<T: Transport> Manager<T> {
         }
         let mut has_no_link = vec![false; asked.len()];
         let on = |_: &mut Exchange, done| {
-            let Ok((request, answer)) = settled(done) else { return };
-            let rank = request.device as usize;
+            let Ok((request, answer)) = answered_or_failed(done) else { return };
+            let rank = request.queue as usize;
             match (request.tag as u32, answer.data) {
                 (0, MadData::Smp(_, data)) => {
                     has_no_link[rank] = PortInfo::decode(&data).port_state == wire::PortState::Down;

@@ -160,7 +160,7 @@ impl Sweep {
     fn send(
         &mut self,
         to: &mut Exchange,
-        device: u32,
+        queue: u32,
         question: Question,
         path: DirectedPath,
         data: [u8; SMP_DATA_SIZE],
@@ -169,7 +169,7 @@ impl Sweep {
         self.questions.push(question);
         let (method, modifier) = (question.method(), question.modifier());
         let body = RequestBody::Smp { path, attribute: question.attribute(), data: Box::new(data) };
-        let request = MadRequest { device, tag, method, modifier, body };
+        let request = MadRequest { queue, tag, method, modifier, body };
         match self.place(question).is_some_and(|place| self.unanswered_before.contains(&place)) {
             true => to.submit_once(request),
             false => to.submit(request),
@@ -191,7 +191,7 @@ impl Sweep {
     /// Takes an answer, or the lack of one, and submits the requests that follow.
     pub(super) fn take(&mut self, exchange: &mut Exchange, done: Completed) {
         let question = self.questions[done.request.tag as usize];
-        let queue = done.request.device;
+        let queue = done.request.queue;
         let RequestBody::Smp { path, .. } = done.request.body else { return };
         let data = match done.answer {
             Some(answer) if answer.status == 0 => match answer.data {

@@ -109,7 +109,8 @@ pub(crate) trait Sink<O = ()> {
     }
 }
 
-/// Two sinks of the same walk; the second is optional.
+/// Two sinks of the same walk; the second is optional. For sinks below the prover's judge, which takes dead ends
+/// itself: neither may have a limit or end the walk.
 pub(crate) struct Both<A, B>(pub A, pub Option<B>);
 
 impl<A: Sink, B: Sink> Sink for Both<A, B> {

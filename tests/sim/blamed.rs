@@ -119,8 +119,8 @@ fn a_death_that_lies_behind_a_packet_excuses_no_write() {
     assert_eq!((misled.lost_to_failure, misled.lost_to_change), (kept.lost_to_failure, lost), "{misled:?}");
 }
 
-/// Both cables from a to b bounce, and nobody makes them ACTIVE. What is sent into the one by the entry from before is
-/// lost to the bounce; what is sent into the other, which a writes since, or into the first again, is lost to the write.
+/// Both cables from a to b bounce, and nobody makes them ACTIVE. What is sent into one by the entry from before is lost
+/// to the bounce. What is sent into the other by a new entry, or then into the first again, is lost to the write.
 #[test]
 fn a_bounce_excuses_an_entry_until_it_is_written() {
     let chain = Chain::new();

@@ -9,7 +9,7 @@ use crate::change::served;
 use crate::driver::{ChangeRecord, ForeseenCount, PhaseRecord, Running};
 use crate::fabric::{Fabric, Node, NodeId, NodeKind, NodeRole};
 use crate::ids::{Guid, Half, Lid, PortNum};
-use crate::machine::{ChangeProgress, Outcome, UNFINISHABLE};
+use crate::machine::{ChangeProgress, Outcome};
 use crate::plan::{LanePartition, Plan};
 use crate::sm::{Degraded, SubnetElement};
 use crate::subnet::{DeviceProfile, SmpCounts};
@@ -150,7 +150,7 @@ pub struct Status {
     pub subnet_up: bool,
     /// How the subnet came under the manager: `cold`, `adopted`, `resumed`, `recovered` or `rewritten`.
     pub arrival: Option<String>,
-    /// Why it was not adopted, where it carried traffic.
+    /// Why it was not adopted, where it carried traffic; of a change that was resumed, which, and where it stood.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrival_why: Option<String>,
     /// Counts of nodes and links.
@@ -208,8 +208,24 @@ pub struct Status {
     pub changes: BTreeMap<String, u64>,
     /// The last change that ended.
     pub last_change: Option<Box<ChangeDone>>,
-    /// The last failure, until a retry succeeds or finds nothing left to do.
+    /// The last failure, until a retry succeeds or finds nothing left to do. Otherwise what another manager does not do
+    /// that it should, that the journal takes no record, or that hosts are cut off while an element is set aside that
+    /// would reach them.
     pub trouble: Option<String>,
+}
+
+impl Status {
+    /// Whether nothing is wrong that this manager knows of. One that is master, or is on the way to that or from it, is
+    /// well if the subnet is up, no device is degraded and there is no trouble; one that stands by or still looks, if
+    /// there is no trouble. While two managers pass the subnet on, none manages all of it.
+    pub fn is_well(&self) -> bool {
+        match self.role.as_str() {
+            "master" | "yielding" => self.subnet_up && self.degraded.is_empty() && self.trouble.is_none(),
+            "waiting" | "handing-over" => false,
+            "discovering" | "standby" => self.trouble.is_none(),
+            _ => true,
+        }
+    }
 }
 
 /// Where a change stands.
@@ -492,7 +508,7 @@ pub enum EventKind {
         fabric: FabricStatus,
         /// How the subnet came under the manager: `cold`, `adopted`, `resumed`, `recovered` or `rewritten`.
         arrival: String,
-        /// Why it was not adopted, where it carried traffic.
+        /// Why it was not adopted, where it carried traffic; of a change that was resumed, which, and where it stood.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
@@ -681,9 +697,8 @@ impl ChangeDone {
         let (outcome, reason) = match &record.outcome {
             Outcome::Completed => (ChangeOutcome::Completed, None),
             Outcome::CalledOff(why) => (ChangeOutcome::CalledOff, Some(why.to_string())),
-            Outcome::Failed { state, reason } => (ChangeOutcome::Failed, Some(format!("in state {state}: {reason}"))),
-            Outcome::Abandoned { state } => {
-                (ChangeOutcome::Failed, Some(format!("given up in state {state}: {UNFINISHABLE}")))
+            Outcome::Failed { .. } | Outcome::Abandoned { .. } => {
+                (ChangeOutcome::Failed, Some(record.outcome.to_string()))
             }
         };
         let mut smps = SmpCounts::default();

@@ -128,7 +128,7 @@ impl<T: Transport> Manager<T> {
             let owner = fabric.port(port);
             let data = PortDataSl { counter_select: retired, ..PortDataSl::all(owner.num) }.encode();
             let body = RequestBody::Perf { trip, attribute, data: Box::new(data) };
-            requests.push(MadRequest { device: owner.node.0, tag: 0, method, modifier: 0, body });
+            requests.push(MadRequest { queue: owner.node.0, tag: 0, method, modifier: 0, body });
         }
         let answers = self.ask_all(requests).await?;
         let counters = answers.iter().filter_map(|answer| match &answer.data {

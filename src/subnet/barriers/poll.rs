@@ -5,7 +5,7 @@ use crate::drain::{DrainGraph, Drained, LaneReading, PollJudge, PortMask, Ticket
 use crate::fabric::NodeId;
 use crate::ids::VlSet;
 use crate::subnet::exchange::Exchange;
-use crate::subnet::manager::{Manager, settled};
+use crate::subnet::manager::{Manager, answered_or_failed};
 use crate::subnet::{Ask, RequestTarget, SubnetError, Timing};
 use crate::transport::Transport;
 use crate::wire::AttributeId;
@@ -95,7 +95,7 @@ impl<T: Transport> Manager<T> {
             exchange.submit(self.request_of(ask, tag)??);
         }
         let (mut readings, mut refusal) = (Vec::new(), None);
-        self.run(&mut exchange, |_, done| match settled(done) {
+        self.run(&mut exchange, |_, done| match answered_or_failed(done) {
             Ok((request, answer)) => {
                 let drained = LaneStatus::decode(smp_data(&answer)).drained_outputs;
                 let device = order[request.tag as usize];

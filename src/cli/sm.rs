@@ -403,6 +403,7 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox, epoch_ns: 
     };
     let kept = Rc::new(RefCell::new(kept));
     let (known, path) = (kept.clone(), arguments.guid2lid.clone());
+    let mut is_stored = true;
     let sweep_ns = (arguments.sweep * 1e9) as u64;
     let most_ns = if sweep_ns == 0 { u64::MAX } else { sweep_ns };
     let default = SweepPolicy::default();
@@ -412,12 +413,11 @@ fn context(arguments: &Arguments, guid: Guid, mailbox: SharedMailbox, epoch_ns: 
         assign: Box::new(move |fabric, lmc, held| Ok(lid::assign_beside_data(fabric, lmc, &known.borrow(), held)?)),
         keep: Box::new(move |fabric| {
             let learnt = kept.borrow().learn(fabric);
-            if let Some(path) = path.as_ref().filter(|_| learnt != *kept.borrow())
-                && let Err(error) = lid_file::save(path, &learnt)
-            {
-                tracing::error!("{error}");
-            }
+            let is_due = !is_stored || learnt != *kept.borrow();
+            let stored = path.as_ref().filter(|_| is_due).map_or(Ok(()), |path| lid_file::save(path, &learnt));
+            is_stored = stored.is_ok();
             *kept.borrow_mut() = learnt;
+            stored.map_err(|error| error.to_string())
         }),
         pace,
         journal,

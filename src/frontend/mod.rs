@@ -575,6 +575,7 @@ impl Frontend {
                 .or_else(|| self.history.trouble.clone())
                 .or_else(|| self.trouble_with_another())
                 .or(view.unrecorded)
+                .or(view.unkept)
                 .or(view.cut_off),
         }
     }

@@ -18,8 +18,8 @@ use std::collections::BTreeSet;
 /// remembered LIDs, then LIDs that other ports hold.
 pub type AssignLids = Box<dyn FnMut(&Fabric, Lmc, &BTreeSet<PortId>) -> Result<Fabric, SmError>>;
 
-/// Stores the LIDs of a fabric.
-pub type KeepLids = Box<dyn FnMut(&Fabric)>;
+/// Stores the LIDs of a fabric; returns why it could not, as text for the user.
+pub type KeepLids = Box<dyn FnMut(&Fabric) -> Result<(), String>>;
 
 /// What a subnet manager needs besides its port.
 pub struct Context {
@@ -53,11 +53,30 @@ impl Context {
             responder: Responder::new(rules, mailbox.clone()),
             mailbox,
             assign: Box::new(|fabric, lmc, _| Ok(lid::assign(fabric, lmc).map_err(BringUpError::from)?)),
-            keep: Box::new(|_| {}),
+            keep: Box::new(|_| Ok(())),
             pace: SweepPolicy::default(),
             journal: None,
             aside: None,
             epoch_ns: 0,
+        }
+    }
+
+    /// Stores the LIDs of a fabric. While that fails, the view says so: a manager that is started then would assign
+    /// others to devices that have lost theirs.
+    pub(super) fn keep_lids(&mut self, fabric: &Fabric) {
+        let unkept = (self.keep)(fabric).err();
+        let view = &mut self.mailbox.borrow_mut().view;
+        if let Some(why) = unkept.as_ref().filter(|_| view.unkept != unkept) {
+            tracing::error!("{why}");
+        }
+        view.unkept = unkept;
+    }
+
+    /// Stores them again if that failed.
+    pub(super) fn keep_lids_after_all(&mut self, fabric: &Fabric) {
+        let has_failed = self.mailbox.borrow().view.unkept.is_some();
+        if has_failed {
+            self.keep_lids(fabric);
         }
     }
 

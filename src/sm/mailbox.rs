@@ -100,6 +100,8 @@ pub struct SubnetView {
     pub instead: Option<String>,
     /// What follows from it that the journal takes no record, and why, if it takes none.
     pub unrecorded: Option<String>,
+    /// Why LIDs could not be stored when that was last tried, if it failed.
+    pub unkept: Option<String>,
     /// Whether nothing was left to do when this was shown.
     pub is_done: bool,
     /// Which end ports would have a way if nothing were set aside, if any would, and what to do.

@@ -81,7 +81,7 @@ impl<T: Transport> Upkeep<T> {
     /// Starts with a subnet as it was brought up.
     pub(super) fn new(mut manager: Manager<T>, up: &BroughtUp, context: &mut Context) -> Upkeep<T> {
         let running = up.running.clone();
-        (context.keep)(&running.known);
+        context.keep_lids(&running.known);
         manager.begin_mastership(running.half);
         manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
         let mut driver = Driver::new(Watched::new(manager, context), running, intent(&context.config));
@@ -555,6 +555,7 @@ impl<T: Transport> Upkeep<T> {
     /// Sets up ports that bounced, and newcomers. Returns the target of the next change, if one is needed.
     async fn set_up(&mut self, context: &mut Context) -> Result<Option<Goal>, SmError> {
         let sighting = self.sighting.take();
+        context.keep_lids_after_all(&self.driver.running().known);
         self.driver.subnet_mut().manager.serve_waiting().await?;
         // First, because the routing in force leads through these ports.
         self.set_up_bounced(context).await?;
@@ -695,7 +696,7 @@ impl<T: Transport> Upkeep<T> {
         self.driver.subnet_mut().manager.set_unfit(unfit);
         let Some(whole) = whole else { return Ok(()) };
         // Stored before anything is written: a LID once assigned must not go to another device.
-        (context.keep)(&whole);
+        context.keep_lids(&whole);
         self.driver.widen(Arc::new(whole));
         // The last sweep was matched with the smaller fabric and shows no newcomer.
         self.driver.look().await?;

@@ -119,6 +119,24 @@ fn lids_that_cannot_be_stored_are_told_and_nothing_is_left_of_them() {
     assert_eq!(std::fs::read_dir(&folder).expect("it is there").count(), 1);
 }
 
+/// Status says so as long as it lasts, and the LIDs are stored once they can be, though none of them has changed.
+#[test]
+fn lids_that_could_not_be_stored_are_stored_later() {
+    if !installed() {
+        return;
+    }
+    let (_, place, subnet) = served();
+    let file = subnet.folder().join("later/guid2lid");
+    let manager = Sm::bring_up(&subnet, &place.node, &["--guid2lid", file.to_str().expect("in UTF-8")]);
+    let told = manager.ask(&subnet, "status", &["--json"]);
+    assert_eq!(told.code, Some(1), "{}", told.output);
+    assert!(manager.says(&subnet, "trouble").starts_with("writing LIDs to"), "{}", told.output);
+    std::fs::create_dir(file.parent().expect("a folder")).expect("a folder");
+    manager.ask(&subnet, "status", &["--sweep"]);
+    assert_eq!(manager.ask(&subnet, "status", &["--json"]).code, Some(0), "{}", manager.log());
+    assert_eq!((manager.count("writing LIDs to"), file.exists()), (1, true));
+}
+
 #[test]
 fn two_devices_under_one_guid_cost_nobody_else_anything() {
     if !installed() {

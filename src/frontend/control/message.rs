@@ -209,8 +209,8 @@ pub struct Status {
     /// The last change that ended.
     pub last_change: Option<Box<ChangeDone>>,
     /// The last failure, until a retry succeeds or finds nothing left to do. Otherwise what another manager does not do
-    /// that it should, that the journal takes no record, or that hosts are cut off while an element is set aside that
-    /// would reach them.
+    /// that it should, that the journal takes no record, that LIDs are not stored, or that hosts are cut off while an
+    /// element is set aside that would reach them.
     pub trouble: Option<String>,
 }
 

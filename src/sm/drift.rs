@@ -59,7 +59,8 @@ impl Drift {
     }
 }
 
-/// Asks the next devices in turn.
+/// Asks the next devices in turn. An event ends that, since a loss must not wait for answers of what it took; the same
+/// devices are then asked the next time.
 pub(super) async fn look<T: Transport>(
     manager: &mut Manager<T>,
     running: &Running,
@@ -75,7 +76,6 @@ pub(super) async fn look<T: Transport>(
     let share = all.switches.len().max(LEAST).min(all.count());
     let turn = (rounds.next..rounds.next + share).map(|rank| all.get(rank % all.count()));
     let asked: Vec<Question> = turn.filter(answers).collect();
-    rounds.next = (rounds.next + share) % all.count().max(1);
     let ask = |question: &Question| match *question {
         Question::Address(port) => {
             Ask::get(RequestTarget::Port(port), AttributeId::PortInfo, u32::from(fabric.port(port).num.0))
@@ -84,7 +84,10 @@ pub(super) async fn look<T: Transport>(
             Ask::get(RequestTarget::Node(switch), AttributeId::LinearForwardingTable, block.into())
         }
     };
-    let answers = manager.ask(asked.iter().map(ask).collect()).await?;
+    let Some(answers) = manager.ask_beside(asked.iter().map(ask).collect(), true).await? else {
+        return Ok(Drift::default());
+    };
+    rounds.next = (rounds.next + share) % all.count().max(1);
     let given: BTreeSet<Lid> = fabric.lid_ports().flat_map(|port| lids(fabric, port)).collect();
     let mut drift = Drift::default();
     for (question, answer) in asked.into_iter().zip(answers) {

@@ -302,8 +302,8 @@ async fn configure_switches<T: Transport>(
     fault.map_or(Ok(()), Err)
 }
 
-/// Brings every cabled port from ARMED to ACTIVE. The far end of a cable may become ACTIVE by itself as soon as the
-/// near end sends.
+/// Brings every cabled port from ARMED to ACTIVE: those of switches, and only then end ports, which send as soon as
+/// they may. The far end of a cable may become ACTIVE by itself as soon as the near end sends.
 pub(super) async fn activate<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -314,9 +314,20 @@ pub(super) async fn activate<T: Transport>(
         fabric.peer(port).is_some() && state == Some(wire::PortState::Armed)
     };
     let armed: Vec<PortId> = ports.iter().filter(armed).copied().collect();
-    let writes = armed.into_iter().map(|port| Write::PortState { port, state: PortState::Active });
-    manager.apply_each(fabric, &writes.collect::<Vec<_>>()).await?;
-    Ok(())
+    let is_of_switch = |port: &PortId| fabric.node(fabric.port(*port).node).is_switch();
+    let (of_switches, ends): (Vec<PortId>, Vec<PortId>) = armed.into_iter().partition(is_of_switch);
+    let mut fault = None;
+    for ports in [of_switches, ends] {
+        let writes: Vec<Write> =
+            ports.into_iter().map(|port| Write::PortState { port, state: PortState::Active }).collect();
+        match manager.apply_each(fabric, &writes).await {
+            Ok(_) => {}
+            Err(error) if error.is_fatal() => return Err(error.into()),
+            // The other ports become ACTIVE all the same.
+            Err(error) => _ = fault.get_or_insert(error),
+        }
+    }
+    fault.map_or(Ok(()), |error| Err(error.into()))
 }
 
 fn reading(fabric: &Fabric, port: PortId) -> Ask {

@@ -15,7 +15,8 @@ use std::collections::BTreeSet;
 pub(super) type SilentPlaces = BTreeSet<(Guid, u16)>;
 
 impl<T: Transport> Manager<T> {
-    /// Asks devices in parallel; `None` if `until_event` is set and an event has arrived.
+    /// Asks devices in parallel; `None` if `until_event` is set and an event has arrived. Who was silent the last time
+    /// is sent each request once.
     ///
     /// # Errors
     /// As [`Manager::ask`].

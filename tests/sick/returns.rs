@@ -30,3 +30,21 @@ fn hosts_become_active_after_all_ports_of_their_switch() {
         assert_eq!(scene.unreached(&[]), [], "after {away_ns} ns: {:?}", scene.failures());
     }
 }
+
+/// Hosts send as soon as their ports are ACTIVE, and what comes to a port that is ARMED is lost.
+#[test]
+fn at_a_cold_start_hosts_become_active_after_all_switches() {
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    let cabled = |of_switches: bool| {
+        let fabric = scene.fabric.clone();
+        let ports = fabric.ports().map(|(id, _)| id).filter(|&port| fabric.peer(port).is_some());
+        ports.filter(|&port| fabric.node(fabric.port(port).node).is_switch() == of_switches).collect::<Vec<_>>()
+    };
+    let [of_switches, ends] = [true, false].map(cabled);
+    let active = |scene: &Scene, ports: &[_]| {
+        ports.iter().filter(|&&port| scene.transport.with(|sim| sim.port_state(port)) == PortState::Active).count()
+    };
+    let is_out_of_turn = |scene: &Scene| active(scene, &ends) > 0 && active(scene, &of_switches) < of_switches.len();
+    assert!(!scene.until(5 * S, is_out_of_turn), "{:?}", scene.failures());
+    assert_eq!(active(&scene, &ends), ends.len());
+}

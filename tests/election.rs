@@ -38,7 +38,7 @@ fn peers() -> Vec<Peer> {
 fn events() -> Vec<ElectionEvent> {
     let peers = peers();
     let mut events = vec![ElectionEvent::Swept(Vec::new()), ElectionEvent::Due];
-    events.extend([ElectionEvent::ChangeBegun, ElectionEvent::ChangeEnded]);
+    events.extend([ElectionEvent::ChangeBegun, ElectionEvent::ChangeEnded, ElectionEvent::AskedFromBeyond]);
     for &peer in &peers {
         events.extend([
             ElectionEvent::Answered(peer),

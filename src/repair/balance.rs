@@ -32,6 +32,12 @@ impl PairLoad {
         u128::from(hops) * u128::from(self.pairs.iter().copied().max().unwrap_or(0))
     }
 
+    /// The cost, and among equals what falls with each pair that a busy channel gives up to an idle one, though the
+    /// busiest one keeps its own.
+    pub fn imbalance(&self) -> (u128, u128) {
+        (self.cost(), self.pairs.iter().map(|&pairs| u128::from(pairs) * u128::from(pairs)).sum())
+    }
+
     /// Moves the pairs of some targets from their ways by one table to those by another.
     pub fn shift(&mut self, net: &Net, targets: &[WantedLid], from: &LidColumns, to: &LidColumns, moved: &[usize]) {
         let mut ways = Ways::new(net);

@@ -556,7 +556,7 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
             let Some(renewed) = renew::toward(self.subject, &self.ground, &from, &target, u64::MAX) else { break };
             self.load.shift(&self.subject.net, &self.subject.targets, &from, &renewed, &concerned);
             self.push(WavePurpose::Renew, true, renewed);
-            if self.load.cost() < best.load.cost() {
+            if self.load.imbalance() < best.load.imbalance() {
                 best = self.save();
             }
         }

@@ -369,6 +369,8 @@ pub enum ElectionEvent {
     ChangeBegun,
     /// The change in progress has ended, completed or called off, and all that belongs to it.
     ChangeEnded,
+    /// Another manager has asked what this one is, from beyond the known subnet. Its request says no more of it.
+    AskedFromBeyond,
 }
 
 impl ElectionEvent {
@@ -388,6 +390,7 @@ impl ElectionEvent {
             ElectionEvent::Due => "due",
             ElectionEvent::ChangeBegun => "change-begun",
             ElectionEvent::ChangeEnded => "change-ended",
+            ElectionEvent::AskedFromBeyond => "asked-from-beyond",
         }
     }
 }
@@ -564,6 +567,8 @@ fn transition(
         (S::Master, E::Swept(peers)) => reassess(rules, &peers, at),
         (S::Master, E::Answered(peer)) => reassess(rules, &[peer], at),
         (S::Master, E::Resigned(peers)) => resign(rules, &peers, at),
+        // No switch need have told this manager of a joint: its trap may be lost, and its port-change bit cleared.
+        (S::Master, E::AskedFromBeyond) => (state, vec![C::Sweep]),
         // The other was master as well, and may have written anything: what is known is no longer.
         (S::Master, E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
 

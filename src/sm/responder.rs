@@ -34,6 +34,8 @@ pub struct Responder {
     found: Vec<Peer>,
     passed_over: PassedOver,
     has_resigned: bool,
+    /// Until when no further request from beyond the known subnet counts.
+    beyond_heard_until_ns: u64,
     /// Shows whether a change is in progress, and hears of the election.
     mailbox: SharedMailbox,
     sa: Sa,
@@ -61,6 +63,7 @@ impl Responder {
             found,
             passed_over,
             has_resigned: false,
+            beyond_heard_until_ns: 0,
             mailbox,
             sa,
         }))
@@ -246,6 +249,14 @@ impl Respond for Responder {
                 answers
             }
             _ => None,
+        }
+    }
+
+    fn asked_from_beyond(&mut self, now_ns: u64) {
+        if now_ns >= self.beyond_heard_until_ns {
+            // Each costs a sweep. Half the time between two polls of another manager, so that each poll counts.
+            self.beyond_heard_until_ns = now_ns.saturating_add(self.rules.poll_ns / 2);
+            self.step(ElectionEvent::AskedFromBeyond, now_ns);
         }
     }
 

@@ -83,6 +83,7 @@ impl<T: Transport> Upkeep<T> {
         let running = up.running.clone();
         context.keep_lids(&running.known);
         manager.begin_mastership(running.half);
+        manager.take_in(&running.known);
         manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
         let mut driver = Driver::new(Watched::new(manager, context), running, intent(&context.config));
         // Above those of the manager before, whose questions devices may remember.
@@ -555,6 +556,10 @@ impl<T: Transport> Upkeep<T> {
     /// Sets up ports that bounced, and newcomers. Returns the target of the next change, if one is needed.
     async fn set_up(&mut self, context: &mut Context) -> Result<Option<Goal>, SmError> {
         let sighting = self.sighting.take();
+        // Their managers were asked, and none of them is master.
+        if let Some(Sighting { discovered, .. }) = &sighting {
+            self.driver.subnet_mut().manager.take_in(&discovered.fabric);
+        }
         context.keep_lids_after_all(&self.driver.running().known);
         self.driver.subnet_mut().manager.serve_waiting().await?;
         // First, because the routing in force leads through these ports.

@@ -175,14 +175,17 @@ impl<T: Transport> Manager<T> {
             }
         }
         // A bit that stays set says nothing new; traps of such a switch, and the ends of its cables, still do.
-        let stuck: BTreeSet<NodeId> = topology.fabric.switches().filter(|&switch| self.keeps_its_bit(switch)).collect();
+        let stays = |&switch: &NodeId| self.keeps_its_bit(switch) || !self.clears_bit_of(&topology.fabric, switch);
+        let stuck: BTreeSet<NodeId> = topology.fabric.switches().filter(stays).collect();
+        let clears: BTreeSet<NodeId> =
+            topology.fabric.switches().filter(|&switch| self.clears_bit_of(&topology.fabric, switch)).collect();
         let is_news = |seen: &SeenSwitch| seen.is_silent || !stuck.contains(&seen.switch);
         let mut seen = Vec::new();
         let mut uncleared = Vec::new();
         // A bit or a trap ends this at once: further questions may wait for a switch that died, and for as long as all
         // tries take, while its neighbour has said that something has.
         let on = |exchange: &mut Exchange, done| {
-            seen.extend(changed(exchange, done, &mut uncleared).filter(is_news));
+            seen.extend(changed(exchange, done, &clears, &mut uncleared).filter(is_news));
             if !seen.is_empty() {
                 exchange.forget_reads();
             }
@@ -211,9 +214,14 @@ struct SeenSwitch {
     is_silent: bool,
 }
 
-/// What one answer of the light sweep shows, if anything; a set bit is cleared, and switches that do not let it are
-/// added to `uncleared`.
-fn changed(exchange: &mut Exchange, done: Completed, uncleared: &mut Vec<Failed>) -> Option<SeenSwitch> {
+/// What one answer of the light sweep shows, if anything; a set bit is cleared where the switch is one of `clears`, and
+/// switches that do not let it are added to `uncleared`.
+fn changed(
+    exchange: &mut Exchange,
+    done: Completed,
+    clears: &BTreeSet<NodeId>,
+    uncleared: &mut Vec<Failed>,
+) -> Option<SeenSwitch> {
     let switch = NodeId(done.request.queue);
     let (request, answer) = match answered_or_failed(done) {
         Ok(answered) => answered,
@@ -228,7 +236,9 @@ fn changed(exchange: &mut Exchange, done: Completed, uncleared: &mut Vec<Failed>
     if request.method == Method::Set || !info.port_state_change {
         return None;
     }
-    if let RequestBody::Smp { path, attribute, .. } = request.body {
+    if let RequestBody::Smp { path, attribute, .. } = request.body
+        && clears.contains(&switch)
+    {
         let body = RequestBody::Smp { path, attribute, data: Box::new(info.encode()) };
         // Cleared before the sweep that follows: a later change sets the bit again.
         exchange.submit(MadRequest { method: Method::Set, body, ..request });

@@ -33,6 +33,8 @@ struct Glancing<'a> {
     down: Vec<PortId>,
     /// Whether something was found that only a sweep explains.
     unsure: bool,
+    /// Switches whose bits are not cleared.
+    of_others: BTreeSet<NodeId>,
 }
 
 impl Glancing<'_> {
@@ -58,6 +60,8 @@ impl Glancing<'_> {
         let info = SwitchInfo::decode(&data);
         if request.method == Method::Get && info.port_state_change {
             self.changed.insert(switch);
+        }
+        if request.method == Method::Get && info.port_state_change && !self.of_others.contains(&switch) {
             // Cleared before the ports are read: a change in between sets it again.
             let data = Box::new(info.encode());
             let body = RequestBody::Smp { path, attribute: AttributeId::SwitchInfo, data };
@@ -129,6 +133,7 @@ impl<T: Transport> Manager<T> {
             open: vec![0; nodes],
             down: Vec::new(),
             unsure: false,
+            of_others: fabric.switches().filter(|&switch| !self.clears_bit_of(&fabric, switch)).collect(),
         };
         let first = match fabric.node(home).is_switch() {
             true => Some((home, DirectedPath::default())),

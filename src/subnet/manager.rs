@@ -11,7 +11,7 @@ use super::missing::MissingDevices;
 use super::paths::{DirectedPath, DirectedPaths};
 use super::responder::Respond;
 use super::silence::SilentPlaces;
-use super::sweep::{AskedPlace, Sweep};
+use super::sweep::{AskedPlace, ClearedBits, Sweep};
 use super::zero::CounterZero;
 use super::{
     Applied, Discovered, Glance, Leaving, RequestTarget, Retiring, SmpCounts, SubnetError, SubnetEvent, SubnetManager,
@@ -23,7 +23,7 @@ use crate::ids::{Guid, Half, Lid, PortNum, ReservedLevel, Sl, VlSet};
 use crate::tables::{RoundTrip, Write};
 use crate::transport::{Datagram, Transport};
 use crate::wire::vendor::DrainToken;
-use crate::wire::{self, AttributeId, Method, NodeInfo, PerfMad, PortInfo, Smp, SwitchInfo};
+use crate::wire::{self, AttributeId, Method, NodeInfo, PerfMad, PortInfo, Route, Smp, SwitchInfo};
 use async_trait::async_trait;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -124,10 +124,10 @@ pub struct Manager<T> {
     pub(super) health: Health,
     /// Devices from which sweeps had no answer, behind links that are up.
     pub(super) missing: MissingDevices,
-    /// Whether a sweep clears port-change bits.
-    clears: bool,
-    /// Whether the last sweep did, so that a bit that is set speaks of what came since.
-    pub(super) has_cleared: bool,
+    /// The switches whose port-change bits are cleared.
+    pub(super) clears: ClearedBits,
+    /// Those of which the last sweep did so, so that a bit that is set speaks of what came since.
+    pub(super) has_cleared: ClearedBits,
     /// Whether this process stood still since the last look, as when it is stopped.
     stood_still: bool,
     /// Until when it is known not to have stood still, once that is.
@@ -226,8 +226,8 @@ impl<T: Transport> Manager<T> {
             silent: SilentPlaces::default(),
             callers: BTreeSet::new(),
             health: Health::default(),
-            clears: true,
-            has_cleared: false,
+            clears: ClearedBits::All,
+            has_cleared: ClearedBits::None,
             missing: MissingDevices::default(),
             stood_still: false,
             served_ns: None,
@@ -246,7 +246,7 @@ impl<T: Transport> Manager<T> {
     /// Sweeps write nothing from now on, until a mastership begins: clearing port-change bits is left to the subnet's
     /// master.
     pub fn only_look(&mut self) {
-        (self.clears, self.stood_still) = (false, false);
+        (self.clears, self.stood_still) = (ClearedBits::None, false);
     }
 
     /// Whether this process stood still, for longer than another manager may have waited for it, since
@@ -256,7 +256,19 @@ impl<T: Transport> Manager<T> {
     }
 
     pub(super) fn clear_bits(&mut self) {
-        self.clears = true;
+        self.clears = ClearedBits::All;
+    }
+
+    /// From now on these switches are this manager's: it clears their port-change bits, and no others. A switch that
+    /// comes may have come with a manager of its own, which would hear of nothing if another cleared its bit.
+    pub fn take_in(&mut self, fabric: &Fabric) {
+        let switches = fabric.switches().map(|switch| fabric.node(switch)).filter(|node| node.present);
+        self.clears = ClearedBits::Of(switches.map(|node| node.guid).collect());
+    }
+
+    /// Whether the port-change bit of a switch is cleared where it is found set.
+    pub(super) fn clears_bit_of(&self, fabric: &Fabric, switch: NodeId) -> bool {
+        self.clears.has(fabric.node(switch).guid)
     }
 
     /// Sets how sources are moved.
@@ -455,6 +467,9 @@ impl<T: Transport> Manager<T> {
     /// Passes a MAD that is not for the manager to the responder, and counts it if the responder ignores it.
     async fn pass_on(&mut self, datagram: &Datagram) -> Result<(), SubnetError> {
         let now_ns = self.transport.now_ns();
+        if self.is_asked_from_beyond(datagram) {
+            self.responder.iter().for_each(|responder| responder.borrow_mut().asked_from_beyond(now_ns));
+        }
         let wanted = self.responder.as_ref().and_then(|responder| responder.borrow_mut().take(datagram, now_ns));
         match wanted {
             Some(wanted) => self.tell_responder(|_| wanted).await,
@@ -463,6 +478,16 @@ impl<T: Transport> Manager<T> {
                 Ok(())
             }
         }
+    }
+
+    /// Whether somebody asks what this manager is over a cable that is not known. A switch there, or this manager's own,
+    /// may have said that it came, to the other manager.
+    fn is_asked_from_beyond(&self, datagram: &Datagram) -> bool {
+        let asked = Smp::decode(&datagram.bytes).ok();
+        let asked = asked.filter(|smp| (smp.method, smp.attribute) == (Method::Get, AttributeId::SmInfo));
+        let Some(Route::Directed(route)) = asked.map(|smp| smp.route) else { return false };
+        let back: Vec<PortNum> = route.path_back().collect();
+        self.topology.is_some() && self.at_end_of(&back).is_none()
     }
 
     /// Dispatches an incoming MAD. Returns transaction and answer if it answers a request.
@@ -770,8 +795,8 @@ impl<T: Transport> Manager<T> {
     async fn sweep(&mut self, until_event: bool) -> Result<Sweep, SubnetError> {
         let mut exchange = Exchange::new(self.timing);
         let before = std::mem::take(&mut self.unanswered);
-        let mut sweep = Sweep::begin(&mut exchange, self.health.left_out(), self.clears, before.clone());
-        self.has_cleared = self.clears;
+        let mut sweep = Sweep::begin(&mut exchange, self.health.left_out(), self.clears.clone(), before.clone());
+        self.has_cleared = self.clears.clone();
         let on = |exchange: &mut Exchange, done| sweep.take(exchange, done);
         self.run_until(&mut exchange, on, |manager| manager.is_interrupted(until_event)).await?;
         self.unanswered = sweep.unanswered().clone();

@@ -13,6 +13,9 @@ pub trait Respond {
     /// Returns what to send; none if the responder cannot use it either.
     fn take(&mut self, datagram: &Datagram, now_ns: u64) -> Option<Vec<Datagram>>;
 
+    /// Another manager has asked what this one is, along a route that begins beyond the known subnet.
+    fn asked_from_beyond(&mut self, now_ns: u64);
+
     /// Processes a trap that is not a repetition. Returns what to send, for example reports to subscribers.
     fn notice(&mut self, notice: &Notice, now_ns: u64) -> Vec<Datagram>;
 

@@ -82,6 +82,28 @@ pub(super) struct FailedQuestion {
 /// requested from beyond the port.
 pub(super) type AskedPlace = (Guid, PortNum, u16);
 
+/// The switches whose port-change bits are cleared where they are found set. Only the subnet's master clears them: what
+/// they say is for it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) enum ClearedBits {
+    #[default]
+    None,
+    /// Those of all switches that are found.
+    All,
+    /// Those of the switches with these GUIDs.
+    Of(BTreeSet<Guid>),
+}
+
+impl ClearedBits {
+    pub(super) fn has(&self, switch: Guid) -> bool {
+        match self {
+            ClearedBits::None => false,
+            ClearedBits::All => true,
+            ClearedBits::Of(switches) => switches.contains(&switch),
+        }
+    }
+}
+
 /// A port of a device that answered.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct FoundPort {
@@ -121,8 +143,7 @@ pub(super) struct Sweep {
     left_out: BTreeSet<Guid>,
     /// Requests that devices failed at.
     failing: Vec<FailedQuestion>,
-    /// Whether port-change bits are cleared: only the subnet's master clears them.
-    clears: bool,
+    clears: ClearedBits,
     /// Requests that went unanswered in the sweep before.
     unanswered_before: BTreeSet<AskedPlace>,
     /// Requests unanswered in this sweep.
@@ -132,12 +153,12 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Begins: requests NodeInfo of the SM's own device. `clears` says whether port-change bits are cleared;
+    /// Begins: requests NodeInfo of the SM's own device. `clears` says which port-change bits are cleared;
     /// `unanswered_before` is asked once more, and no more often.
     pub(super) fn begin(
         exchange: &mut Exchange,
         left_out: BTreeSet<Guid>,
-        clears: bool,
+        clears: ClearedBits,
         unanswered_before: BTreeSet<AskedPlace>,
     ) -> Sweep {
         let mut sweep = Sweep { left_out, clears, unanswered_before, ..Sweep::default() };
@@ -346,7 +367,7 @@ impl Sweep {
     fn switch_info(&mut self, exchange: &mut Exchange, queue: u32, node: usize, info: SwitchInfo) {
         let changed = info.port_state_change;
         self.found[node].switch_info = Some(info.clone());
-        if !changed || !self.clears {
+        if !changed || !self.clears.has(self.found[node].info.node_guid) {
             return self.ask_ports(exchange, queue, node);
         }
         // Cleared before the ports are read: a change in between sets it again, and the next sweep sees it. Writing a 1
@@ -479,7 +500,7 @@ impl Sweep {
             (AttributeId::NodeDescription | AttributeId::PortInfo, Method::Get) => true,
             (AttributeId::SwitchInfo, Method::Get) => is_switch(&found.info),
             (AttributeId::SwitchInfo, Method::Set) => {
-                self.clears && found.switch_info.as_ref().is_some_and(|info| info.port_state_change)
+                self.clears.has(device) && found.switch_info.as_ref().is_some_and(|info| info.port_state_change)
             }
             _ => false,
         };

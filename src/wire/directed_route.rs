@@ -64,6 +64,11 @@ impl DirectedRoute {
         self.initial_path[1..].iter().take(usize::from(self.hop_count)).copied().map(PortNum)
     }
 
+    /// The output ports of the way back of an SMP that was delivered, beginning with the receiver's.
+    pub fn path_back(&self) -> impl Iterator<Item = PortNum> {
+        self.return_path[1..].iter().take(usize::from(self.hop_count)).rev().copied().map(PortNum)
+    }
+
     /// The route back of an SMP that was delivered.
     pub fn returned(&self) -> DirectedRoute {
         DirectedRoute { returning: true, ..self.clone() }

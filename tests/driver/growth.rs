@@ -5,16 +5,16 @@ use crate::driver::bench::{
 };
 use crate::support::bundled::bundled;
 use crate::support::is_thorough;
-use reconfig::change::{ChangeError, ChangeInput, prepare, prepare_baseline};
+use reconfig::change::{ChangeError, ChangeInput, engine_listed, prepare, prepare_baseline, prepare_cheapest};
 use reconfig::check::lint;
 use reconfig::driver::{ChangeRecord, DriverError};
 use reconfig::fabric::generate::BUNDLED;
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Half, Lmc};
+use reconfig::ids::{Half, Lmc, PortNum};
 use reconfig::lid;
 use reconfig::machine::{CallOff, Outcome};
 use reconfig::plan::{Draft, Lanes, Observer, Phase, Plan, Policy, Scheme};
-use reconfig::routing::{Connectivity, Demand, Engine, FatTree, UpDown};
+use reconfig::routing::{Connectivity, Demand, Engine, FatTree, Parameters, UpDown};
 use reconfig::scenario::Unwatched;
 use reconfig::scenario::{self, Element, Ending, Scenario};
 use reconfig::sim::PacketCounts;
@@ -248,6 +248,39 @@ fn what_comes_between_switches_carries_traffic() {
         assert_eq!(most_pairs(&surviving, &tables.lfts), share, "without {gone:?}");
         before = whole.without_nodes(&gone);
     }
+}
+
+/// A spine goes, then a cable of another one; they come back in the same order. The cable comes back last, and the
+/// entries that lead over it find their place one after the other.
+#[test]
+fn a_cable_that_comes_back_last_carries_its_share() {
+    let whole = numbered(&bundled("fat-tree-4-2"), true);
+    let spine = node(&whole, "spine-1");
+    let cable = whole.port_at(node(&whole, "leaf-1"), PortNum(7)).expect("it is cabled to spine-3");
+    let cut = whole.without_links(&[cable]);
+    let function = FatTree.route(&whole, &Demand::all(&whole, 1)).expect("a tree");
+    let mut tables = lid::bring_up(&whole, &function, VLS);
+    assert_eq!(most_pairs(&whole, &tables.lfts), 12);
+    // As a manager by default.
+    let names = ["fat-tree", "up-down-robust"].map(str::to_string);
+    let engine = engine_listed(&names, &Parameters::default()).expect("both are in the list");
+    let mut before = whole.clone();
+    for next in [whole.without_nodes(&[spine]), cut.without_nodes(&[spine]), cut, whole.clone()] {
+        let surviving = Arc::new(next.clone());
+        let input = ChangeInput {
+            before: Arc::new(before),
+            after: surviving.clone(),
+            surviving,
+            tables,
+            engine: &*engine,
+            both_halves: true,
+            ..a_spine_comes(Scheme::Ordered)
+        };
+        let plan = prepare_cheapest(input, 0).unwrap_or_else(|error| panic!("{error}")).plan;
+        tables = plan.plan().tables_at(plan.plan().waves().len()).clone();
+        before = next;
+    }
+    assert_eq!(most_pairs(&whole, &tables.lfts), 12);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use reconfig::sim::{Halt, SickAttribute, Sickness, SimConfig};
 use reconfig::sm::{Happening, Takeover, rescue};
 use reconfig::subnet::{AWAY_NS, Manager};
 use reconfig::transport::AnyTransport;
-use reconfig::wire::{AttributeId, Method, SMP_DATA_SIZE, SwitchInfo};
+use reconfig::wire::{AttributeId, Method, SMP_DATA_SIZE, Smp, SwitchInfo};
 use std::task::{Context, Waker};
 
 /// Runs both until something holds, or for so long; whether it came to hold.
@@ -59,6 +59,63 @@ fn two_masters_are_one_within_two_polls_of_the_joint() {
     }
 }
 
+fn says_so(scene: &Scene, switch: &str) -> bool {
+    let held = scene.meddle(switch, Method::Get, AttributeId::SwitchInfo, 0, [0; SMP_DATA_SIZE]);
+    SwitchInfo::decode(&held).port_state_change
+}
+
+/// No trap reports the joint, and whoever has read the bits has cleared them: that another manager asks is all that the
+/// lower one hears of it.
+#[test]
+fn a_master_that_is_asked_from_beyond_its_subnet_looks_who_is_there() {
+    let setup = || Setup { takeover: Takeover::Rewrite, ..Setup::default() };
+    let config = SimConfig { without_traps: true, ..SimConfig::default() };
+    let mut first = Scene::cold("fat-tree:4,2", config, setup(), &[]);
+    let cables = first.uplinks("leaf-1");
+    first.transport.with(|sim| cables.iter().for_each(|&cable| sim.kill(cable)));
+    let mut second = first.beside("host-9 HCA-1", setup());
+    let both_up = |one: &Scene, other: &Scene| one.arrival().is_some() && other.arrival().is_some();
+    assert!(both(&mut first, &mut second, 60 * S, both_up), "{:?}", roles(&first, &second));
+    both(&mut first, &mut second, 5 * S, |_, _| false);
+    first.transport.with(|sim| cables.iter().for_each(|&cable| sim.revive(cable)));
+    let spines = first.fabric.switches().map(|switch| first.fabric.node(switch).description.clone());
+    for spine in spines.filter(|name| name.starts_with("spine")) {
+        // Written as read, a bit is cleared.
+        first.rewrite(&spine, AttributeId::SwitchInfo, 0, |held| held);
+        assert!(!says_so(&first, &spine));
+    }
+    let one = |one: &Scene, other: &Scene| roles(one, other) == ["master", "standby"];
+    assert!(both(&mut first, &mut second, 2 * POLL_NS, one), "{:?}", roles(&first, &second));
+    let whole = both(&mut first, &mut second, 60 * S, |one, _| one.unreached(&[]).is_empty());
+    assert!(whole, "{:?}", first.failures());
+}
+
+/// What a switch says is for its own manager: another one that finds it reads it, and does not clear it.
+#[test]
+fn a_master_clears_no_bits_of_switches_before_it_has_asked_whose_they_are() {
+    let [mut first, mut second] = two();
+    let cables = first.uplinks("leaf-1");
+    first.transport.with(|sim| cables.iter().for_each(|&cable| sim.kill(cable)));
+    let split = both(&mut first, &mut second, 60 * S, |one, other| roles(one, other) == ["master", "master"]);
+    assert!(split, "{:?}", roles(&first, &second));
+    both(&mut first, &mut second, 30 * S, |_, _| false);
+    first.transport.with(|sim| cables.iter().for_each(|&cable| sim.revive(cable)));
+    // The other one's process does nothing until the first has asked it.
+    let (own, end_ns) = (second.port("host-9 HCA-1"), first.now_ns() + 2 * POLL_NS);
+    let is_asked = |first: &Scene| {
+        let came = || first.transport.with(|sim| sim.received_at(own));
+        let smps = std::iter::from_fn(came).filter_map(|came| Smp::decode(&came.bytes).ok());
+        smps.filter(|smp| (smp.method, smp.attribute) == (Method::Get, AttributeId::SmInfo)).count() > 0
+    };
+    while !is_asked(&first) {
+        assert!(first.now_ns() < end_ns, "{:?}", roles(&first, &second));
+        first.poll();
+        assert_ne!(first.transport.advance(end_ns), Halt::Deadlock, "deadlock");
+    }
+    assert!(!says_so(&first, "leaf-1"), "its own is cleared");
+    assert!(says_so(&first, "spine-1"));
+}
+
 /// Two subnets that were never one are joined: their managers decide which of them is master before either takes in
 /// what the other has, though LIDs are held twice.
 #[test]
@@ -94,10 +151,7 @@ fn who_does_not_manage_the_subnet_clears_no_bits() {
     let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
     assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
     scene.pass(3 * S);
-    let says_so = |scene: &Scene| {
-        let held = scene.meddle("leaf-4", Method::Get, AttributeId::SwitchInfo, 0, [0; SMP_DATA_SIZE]);
-        SwitchInfo::decode(&held).port_state_change
-    };
+    let says_so = |scene: &Scene| says_so(scene, "leaf-4");
     assert!(!says_so(&scene), "the master has cleared it");
     scene.transport.hang_up();
     let cable = scene.port("host-15 HCA-1");

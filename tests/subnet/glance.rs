@@ -398,3 +398,32 @@ fn what_a_switch_said_is_asked_of_no_other_in_a_smaller_fabric() {
     manager.set_topology(&smaller, sm_port);
     now(manager.glance()).expect("no switch is asked that the fabric does not have");
 }
+
+/// What a switch says is for its own manager: another one reads it, and does not clear it.
+#[test]
+fn bits_of_switches_that_are_not_taken_in_stay_set() {
+    let (mut manager, fabric) = swept(5, 4, Timing { light_sweep_ns: Some(100 * MS), ..calm() });
+    let [own, other] = [NodeId(1), NodeId(2)];
+    manager.take_in(&fabric.without_nodes(&[other]));
+    let say = |manager: &mut Manager<Fake>| {
+        for switch in [own, other] {
+            manager.transport_mut().devices[switch.index()].port_state_change = true;
+        }
+    };
+    let says = |manager: &Manager<Fake>| {
+        [own, other].map(|switch| manager.transport().devices[switch.index()].port_state_change)
+    };
+    say(&mut manager);
+    let changed = Some(SubnetEvent::PortsChanged { switch: fabric.node(own).guid });
+    assert_eq!(now(manager.next_event(150 * MS)), Ok(changed));
+    assert_eq!(now(manager.next_event(550 * MS)), Ok(None), "that of another one is no news");
+    assert_eq!(says(&manager), [false, true]);
+    say(&mut manager);
+    assert_eq!((glance(&mut manager), says(&manager)), (Glance::Same, [false, true]));
+    say(&mut manager);
+    sweep(&mut manager);
+    assert_eq!(says(&manager), [false, true]);
+    manager.take_in(&fabric);
+    sweep(&mut manager);
+    assert_eq!(says(&manager), [false, false]);
+}

@@ -6,7 +6,8 @@ use crate::driver::{Shortfall, Sighting};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lid;
 use crate::lid::LidError;
-use crate::subnet::DeviceFault;
+use crate::subnet::{DeviceFault, Discovered};
+use crate::tables::PortState;
 use crate::wire::AttributeId;
 use std::collections::BTreeSet;
 
@@ -64,6 +65,26 @@ pub(super) fn lesser(sighting: &Sighting) -> Vec<DeviceFault> {
         }
     }
     faults
+}
+
+/// A running subnet as found, without ports that let no data through yet and have fewer than `lanes` data VLs, those
+/// in operation: other ports would keep no more than they have. They are left for later, and judged then, like what
+/// comes. None if there are none. The manager's own device and its switch are never left for later.
+pub(super) fn without_narrow(found: &Discovered, lanes: u8) -> Option<Fabric> {
+    let Discovered { fabric, sm_port, port_states, .. } = found;
+    let own = [Some(fabric.port(*sm_port).node), fabric.neighbour(*sm_port)];
+    let is_shut = |port: PortId| !matches!(port_states[port.index()], PortState::Armed | PortState::Active);
+    let narrow = fabric.ports().filter(|(_, port)| port.peer.is_some() && port.data_vls < lanes);
+    let narrow = narrow.filter(|&(id, port)| is_shut(id) && !own.contains(&Some(port.node)));
+    let narrow: Vec<PortId> = narrow.map(|(id, _)| id).collect();
+    let port = fabric.describe_port(*narrow.first()?);
+    tracing::warn!(
+        ports = narrow.len(),
+        port,
+        lanes,
+        "ports that carry no data have fewer data VLs than are in operation: left for later"
+    );
+    Some(within_reach(&fabric.without_links(&narrow), *sm_port))
 }
 
 /// What is left of a sweep without the newcomers for which `whole` gets no LIDs, and these newcomers: a port for which

@@ -418,6 +418,9 @@ impl<T: Transport> Upkeep<T> {
         // Cloned only if it differs: tables are large, and this runs after every wait.
         if !is_shown {
             view.running = Some(Arc::new(running.clone()));
+            let manager = self.driver.subnet().manager();
+            let capable = |port: PortId| manager.port_info(port)?.vl_cap.lanes();
+            view.without_double = change::without_double(&running.alive, capable);
         }
     }
 

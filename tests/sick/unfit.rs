@@ -175,3 +175,41 @@ fn a_known_device_that_comes_back_with_less_is_judged_as_a_newcomer_is() {
         lesser.is_back_whole(&mut scene);
     }
 }
+
+/// It takes no lane out of operation, and is judged by the manager that follows.
+#[test]
+fn what_carries_nothing_takes_no_lane_from_a_subnet_that_is_taken_over() {
+    for lesser in LESSER.iter().filter(|lesser| lesser.entries == ALL) {
+        for data_vls_are_required in [true, false] {
+            let setup = Setup { data_vls_are_required, ..Setup::default() };
+            let mut scene = fat_tree(setup);
+            lesser.comes_back(&mut scene);
+            scene.pass(10 * S);
+            let mut heir = scene.another(setup);
+            assert!(heir.until(30 * S, |heir| heir.arrival().is_some()), "{}: {:?}", lesser.device, heir.failures());
+            assert_eq!(heir.arrival(), Some(SubnetArrival::Adopted), "{}", lesser.device);
+            heir.pass(10 * S);
+            lesser.is_left_out(&heir);
+            lesser.is_back_whole(&mut heir);
+        }
+    }
+}
+
+/// What is in operation is that of a device that carries data, however few it has; its name is said.
+#[test]
+fn who_has_one_lane_alone_is_named() {
+    let why = |scene: &Scene| scene.mailbox.borrow().view.without_double.clone();
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    let host = scene.node("host-3 HCA-1");
+    scene.transport.with(|sim| sim.curtail_node(host, VlCount::One, ALL));
+    assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    assert_eq!(why(&scene).as_deref(), Some("host-3 HCA-1[1] has one data VL"));
+    let mut scene = scene.another(Setup::default());
+    assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    assert_eq!((scene.arrival(), lanes_in_use(&scene)), (Some(SubnetArrival::Adopted), 1));
+    assert_eq!(why(&scene).as_deref(), Some("host-3 HCA-1[1] has one data VL"));
+    let one = Setup { data_vls: 1, ..Setup::default() };
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), one, &[]);
+    assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    assert_eq!(why(&scene).as_deref(), Some("one data VL is in use, and every port has more"));
+}

@@ -184,12 +184,14 @@ pub fn data_vls(equipped: &Fabric) -> u8 {
 }
 
 /// Why no change by `double` is possible on an equipped fabric, whatever its routing: both halves need a lane, and
-/// every end port a LID of each. None if nothing of the kind stands against it.
-pub fn without_double(equipped: &Fabric) -> Option<String> {
+/// every end port a LID of each. None if nothing of the kind stands against it. `capable` knows how many data VLs a
+/// port has by itself: in an equipped fabric each has as many as are in use.
+pub fn without_double(equipped: &Fabric, capable: impl Fn(PortId) -> Option<u8>) -> Option<String> {
     if data_vls(equipped) < 2 {
-        let mut cabled = equipped.ports().filter(|(_, port)| port.peer.is_some());
-        let (narrow, _) = cabled.find(|(_, port)| port.data_vls < 2)?;
-        return Some(format!("{} has one data VL", equipped.describe_port(narrow)));
+        let mut cabled = equipped.ports().filter(|(_, port)| port.peer.is_some()).map(|(id, _)| id);
+        let narrow = cabled.find(|&port| capable(port).is_some_and(|lanes| lanes < 2));
+        let of_port = |port| format!("{} has one data VL", equipped.describe_port(port));
+        return Some(narrow.map_or_else(|| "one data VL is in use, and every port has more".to_string(), of_port));
     }
     let single = equipped.end_ports().find(|&port| equipped.half_lids(port, Half::Upper).next().is_none())?;
     Some(format!("{} has one LID", equipped.describe_port(single)))

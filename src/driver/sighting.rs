@@ -1,5 +1,6 @@
 //! The results of sweeps and glances, compared with the fabric that the driver knows.
 
+use super::lesser::{self, Shortfall};
 use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::change;
 use crate::fabric::difference::{self, AlignError, Recognised};
@@ -8,6 +9,7 @@ use crate::machine::{Event, State};
 use crate::plan::{Lanes, Observer, Policy};
 use crate::subnet::{Discovered, Glance, SubnetManager, WriteOrder};
 use crate::tables::{NodeSlToVl, PortState, Write};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Limit on consecutive sweeps if events occur during each.
@@ -20,8 +22,18 @@ pub struct Sighting {
     pub record: PhaseRecord,
     /// The subnet as found, in indices of its own.
     pub discovered: Discovered,
-    /// The first unknown element found. It can be served once the driver knows it ([`Driver::widen`]).
+    /// What known devices came back without: these count as not found.
+    pub shortfalls: Vec<Shortfall>,
+    /// The first unknown element found that is not behind such a device. It can be served once the driver knows it
+    /// ([`Driver::widen`]).
     pub stranger: Option<AlignError>,
+}
+
+impl Sighting {
+    /// The subnet as found, without known devices that fall short, and without what nothing else leads to.
+    pub fn usable(&self) -> Cow<'_, Fabric> {
+        lesser::without(&self.discovered, &self.shortfalls)
+    }
 }
 
 impl<S: SubnetManager> Driver<S> {
@@ -72,7 +84,10 @@ impl<S: SubnetManager> Driver<S> {
                 continue;
             };
             discovered.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
-            let Recognised { alive, stranger } = difference::recognise(&self.running.known, &discovered.fabric);
+            let shortfalls = lesser::shortfalls(&self.running, &discovered);
+            let usable = lesser::without(&discovered, &shortfalls);
+            let Recognised { alive, stranger } = difference::recognise(&self.running.known, &usable);
+            drop(usable);
             self.subnet.set_topology(&alive, self.running.sm);
             self.running.alive = Arc::new(alive);
             sweeps += 1;
@@ -89,7 +104,7 @@ impl<S: SubnetManager> Driver<S> {
                     self.noticed |= event.is_some();
                     let (end_ns, smps) = (self.subnet.now_ns(), self.subnet.smps().since(&before));
                     let record = PhaseRecord { name: "sweep", start_ns, end_ns, smps };
-                    return Ok(Some(Sighting { record, discovered, stranger }));
+                    return Ok(Some(Sighting { record, discovered, shortfalls, stranger }));
                 }
             }
         }
@@ -185,7 +200,8 @@ impl<S: SubnetManager> Driver<S> {
                     Ok(false) => return Ok(Some(Event::Unfinishable)),
                     Ok(true) => {}
                 }
-                self.noticed |= sighting.stranger.is_some() || lacks(&before, &self.running.alive);
+                let comes = sighting.stranger.is_some() || !sighting.shortfalls.is_empty();
+                self.noticed |= comes || lacks(&before, &self.running.alive);
                 Ok(lacks(&self.running.alive, &before).then_some(Event::TopologyChanged))
             }
             Err(DriverError::Subnet(error)) if error.is_fatal() => Err(error.into()),

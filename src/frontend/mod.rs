@@ -550,7 +550,7 @@ impl Frontend {
                 .zip(running)
                 .map(|(root, running)| NamedNode::of(&running.known, root)),
             data_vls: running.map_or(self.fixed.data_vls, |running| change::data_vls(&running.alive)),
-            without_double: running.and_then(|running| change::without_double(&running.alive)),
+            without_double: view.without_double.filter(|_| running.is_some()),
             instead,
             channels: self.channels(),
             aside,

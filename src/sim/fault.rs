@@ -9,6 +9,7 @@ use super::out_port::PortRole;
 use super::{PortId, Sim};
 use crate::fabric::{Fabric, NodeId};
 use crate::ids::{Lid, Lmc};
+use crate::wire::VlCount;
 
 /// Why an element goes down.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -193,6 +194,18 @@ impl Sim {
     /// Lets a device's management agent serve all attributes again.
     pub fn heal_node(&mut self, node: NodeId) {
         self.devices.heal(&self.fabric, node);
+    }
+
+    /// Has a device report so many data VLs at each port, and at most so many forwarding entries, as another one with
+    /// its GUID would. It takes no more lanes. In a subnet that began cold this ends when it is switched off and on.
+    pub fn curtail_node(&mut self, node: NodeId, lanes: VlCount, entries: u16) {
+        let switch = &mut self.devices.list[node].switch;
+        switch.linear_fdb_cap = switch.linear_fdb_cap.min(entries);
+        for port in self.fabric.ports_of(node) {
+            let held = &mut self.devices.ports[port];
+            (held.vl_cap, held.operational_vls) = (lanes, lanes);
+            self.plane.set_lanes(port, lanes.lanes().unwrap_or(1));
+        }
     }
 
     /// Whether the cable at a port and both of its ends live.

@@ -364,15 +364,24 @@ pub(super) fn data_vls_to_keep<T: Transport>(manager: &Manager<T>, found: &Disco
     if config.data_vls_are_required || !installed::carries_traffic(fabric, &found.port_states) {
         return config.data_vls;
     }
-    let active = fabric.ports().map(|(id, _)| id).filter(|&port| fabric.peer(port).is_some() && is_active(found, port));
-    let lanes = active.filter_map(|port| manager.port_info(port)?.operational_vls.lanes());
     let wanted = config.data_vls;
-    let held = of_most(lanes).unwrap_or(wanted);
+    let held = lanes_of_most(manager, found).unwrap_or(wanted);
     if held < wanted {
         tracing::warn!(%held, %wanted, "the subnet carries traffic on fewer data VLs, which are kept: a change by `double` \
             needs two (--vls to have it changed, for which links go down)");
     }
     held
+}
+
+/// The data VLs that most ports have in operation that carry data; none if none says so.
+fn lanes_of_most<T: Transport>(manager: &Manager<T>, found: &Discovered) -> Option<u8> {
+    of_most(carrying(found).filter_map(|port| manager.port_info(port)?.operational_vls.lanes()))
+}
+
+/// Cabled ports that let data through.
+fn carrying(found: &Discovered) -> impl Iterator<Item = PortId> + '_ {
+    let cabled = found.fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(id, _)| id);
+    cabled.filter(|&port| is_active(found, port))
 }
 
 /// What most have, the least of those that are as frequent; none of none. Ports that carry no data have no say in it:
@@ -394,6 +403,26 @@ pub(super) fn keeping_their_lids(found: &Discovered, lmc: Lmc) -> BTreeSet<PortI
     let flows = |&port: &PortId| ports_of_owner(fabric, port).iter().any(|&port| is_active(found, port));
     let suits = |&port: &PortId| fabric.port(port).lmc == lmc || fabric.node(fabric.port(port).node).is_switch();
     fabric.lid_ports().filter(flows).filter(suits).collect()
+}
+
+/// What a sweep found, with its lanes settled and with LIDs, and whether something is left for later because it
+/// carries nothing and would take lanes out of operation.
+pub(super) fn equipped<T: Transport>(
+    manager: &Manager<T>,
+    context: &mut Context,
+    found: &Discovered,
+) -> Result<(Fabric, bool), SmError> {
+    let Context { config, assign, .. } = context;
+    let held = keeping_their_lids(found, config.lmc);
+    // Where ports do not say what is in operation, it may be any number, and nobody is kept out for it.
+    let in_operation = lanes_of_most(manager, found).map(|most| {
+        let capable = carrying(found).map(|port| found.fabric.port(port).data_vls);
+        capable.fold(most.min(config.data_vls), u8::min)
+    });
+    let wide = in_operation.and_then(|lanes| unfit::without_narrow(found, lanes));
+    let fabric = wide.as_ref().unwrap_or(&found.fabric);
+    let fabric = equip(fabric, config, |fabric| assign(fabric, config.lmc, &held))?;
+    Ok((fabric, wide.is_some()))
 }
 
 /// The fabric with its lanes settled and with the LIDs that `assign` gives.

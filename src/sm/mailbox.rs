@@ -96,6 +96,8 @@ pub struct SubnetView {
     pub degraded: Vec<Degraded>,
     /// End ports that are known to discard service levels of data.
     pub closed_ends: usize,
+    /// Why no change by `double` is possible, if none is.
+    pub without_double: Option<String>,
     /// What stands in for what the user settled, and why, if anything does.
     pub instead: Option<String>,
     /// What follows from it that the journal takes no record, and why, if it takes none.

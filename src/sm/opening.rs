@@ -31,9 +31,7 @@ pub(super) async fn open_ends<T: Transport>(
     }
     let found = manager.discover().await?;
     manager.set_topology(&found.fabric, found.sm_port);
-    let lmc = context.config.lmc;
-    let held = bring_up::keeping_their_lids(&found, lmc);
-    let fabric = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc, &held))?;
+    let (fabric, _) = bring_up::equipped(manager, context, &found)?;
     let policy = context.config.policy;
     let steady = Lanes::of_fabric(&fabric, policy.reserved_sl).steady(policy.partition);
     let has_table = |port: &PortId| !manager.lacks_sl_to_vl(fabric.port(*port).node, fabric.port(*port).num);

@@ -17,7 +17,6 @@ use super::orders::ManagerOrder;
 use super::peers::PeerManagers;
 use super::planning::{Planning, SERVING_NS};
 use super::upkeep::{SLICE_NS, Upkeep};
-use crate::change;
 use crate::ids::{Half, Lmc};
 use crate::journal::Journal;
 use crate::subnet::{Discovered, Manager, SubnetError, SubnetManager};
@@ -409,7 +408,6 @@ async fn end_bring_up<T: Transport>(
     attempt: &mut Attempt,
 ) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
     let mut upkeep = Upkeep::new(manager, &up, context);
-    let without_double = change::without_double(&up.running.alive);
     let BroughtUp { arrival, routed_by, pending, .. } = up;
     let is_standing = matches!(pending, Some(Pending::Standing(_)));
     // A device that fails at an SL-to-VL table is left out, as it would be before hosts send; one that ran before is
@@ -452,6 +450,7 @@ async fn end_bring_up<T: Transport>(
     };
     *attempt = Attempt::default();
     context.mailbox.borrow_mut().view.found = None;
+    let without_double = context.mailbox.borrow().view.without_double.clone();
     if let Some(why) = without_double {
         tracing::warn!("{why}: what entries alone cannot change with a proof is not changed, since `double` cannot");
     }
@@ -509,10 +508,9 @@ async fn begin<T: Transport>(
     found: &Discovered,
     context: &mut Context,
 ) -> Result<BroughtUp, SmError> {
-    let lmc = context.config.lmc;
     manager.serve_waiting().await?;
-    let held = bring_up::keeping_their_lids(found, lmc);
-    let equipped = bring_up::equip(&found.fabric, &context.config, |fabric| (context.assign)(fabric, lmc, &held));
-    let fabric = equipped.inspect_err(|error| bring_up::note_too_short(manager, found, error))?;
-    bring_up::bring_up(manager, context, found, fabric).await
+    let equipped = bring_up::equipped(manager, context, found);
+    let (fabric, is_less) = equipped.inspect_err(|error| bring_up::note_too_short(manager, found, error))?;
+    let up = bring_up::bring_up(manager, context, found, fabric).await?;
+    Ok(BroughtUp { newcomers: up.newcomers || is_less, ..up })
 }

@@ -1,10 +1,13 @@
-//! Newcomers that cannot be brought in. They are set apart first, so that the others do not wait for them.
+//! Newcomers that cannot be brought in, and known devices that come back as such. They are set apart first, so that
+//! the others do not wait for them.
 
 use crate::change::within_reach;
+use crate::driver::{Shortfall, Sighting};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lid;
 use crate::lid::LidError;
-use crate::subnet::DeviceFault;
+use crate::subnet::{DeviceFault, Discovered};
+use crate::tables::PortState;
 use crate::wire::AttributeId;
 use std::collections::BTreeSet;
 
@@ -21,10 +24,9 @@ pub(super) fn fitting(
     for (id, port) in found.ports().filter(|(_, port)| port.peer.is_some()) {
         let (kind, owner) = (found.node(port.node).kind, known.by_guid(found.node(port.node).guid));
         let (attribute, why) = match owner.map(|owner| known.node(owner)) {
-            None if usize::from(port.data_vls) < lanes_in_use => (
-                AttributeId::PortInfo,
-                format!("port {} has {} data VLs, and {lanes_in_use} are in use", port.num, port.data_vls),
-            ),
+            None if usize::from(port.data_vls) < lanes_in_use => {
+                (AttributeId::PortInfo, too_few_lanes(found, id, lanes_in_use))
+            }
             Some(old) if old.kind != kind => {
                 (AttributeId::NodeInfo, format!("it is a {kind}, and its GUID is that of a {}", old.kind))
             }
@@ -42,6 +44,47 @@ pub(super) fn fitting(
         true => (found.clone(), faults),
         false => (within_reach(&found.without_links(&unfit), sm), faults),
     }
+}
+
+/// Known devices that came back with less than is in use.
+pub(super) fn lesser(sighting: &Sighting) -> Vec<DeviceFault> {
+    let found = &sighting.discovered.fabric;
+    let mut faults: Vec<DeviceFault> = Vec::new();
+    for shortfall in &sighting.shortfalls {
+        let (node, attribute, why) = match *shortfall {
+            Shortfall::Entries { switch, top } => {
+                let why = too_few_entries(found.node(switch).lft_capacity, top);
+                (switch, AttributeId::SwitchInfo, why)
+            }
+            Shortfall::DataVls { port, in_use } => {
+                (found.port(port).node, AttributeId::PortInfo, too_few_lanes(found, port, in_use))
+            }
+        };
+        if faults.iter().all(|fault| fault.device != found.node(node).guid) {
+            faults.push(DeviceFault::unfit(found, node, attribute, why));
+        }
+    }
+    faults
+}
+
+/// A running subnet as found, without ports that let no data through yet and have fewer than `lanes` data VLs, those
+/// in operation: other ports would keep no more than they have. They are left for later, and judged then, like what
+/// comes. None if there are none. The manager's own device and its switch are never left for later.
+pub(super) fn without_narrow(found: &Discovered, lanes: u8) -> Option<Fabric> {
+    let Discovered { fabric, sm_port, port_states, .. } = found;
+    let own = [Some(fabric.port(*sm_port).node), fabric.neighbour(*sm_port)];
+    let is_shut = |port: PortId| !matches!(port_states[port.index()], PortState::Armed | PortState::Active);
+    let narrow = fabric.ports().filter(|(_, port)| port.peer.is_some() && port.data_vls < lanes);
+    let narrow = narrow.filter(|&(id, port)| is_shut(id) && !own.contains(&Some(port.node)));
+    let narrow: Vec<PortId> = narrow.map(|(id, _)| id).collect();
+    let port = fabric.describe_port(*narrow.first()?);
+    tracing::warn!(
+        ports = narrow.len(),
+        port,
+        lanes,
+        "ports that carry no data have fewer data VLs than are in operation: left for later"
+    );
+    Some(within_reach(&fabric.without_links(&narrow), *sm_port))
 }
 
 /// What is left of a sweep without the newcomers for which `whole` gets no LIDs, and these newcomers: a port for which
@@ -77,6 +120,11 @@ pub(super) fn without_room(
     }
     let faults = out.iter().map(|&node| DeviceFault::unfit(found, node, attribute, why.clone())).collect();
     Some((within_reach(&found.without_nodes(&out), sm), faults))
+}
+
+fn too_few_lanes(found: &Fabric, port: PortId, in_use: usize) -> String {
+    let port = found.port(port);
+    format!("port {} has {} data VLs, and {in_use} are in use", port.num, port.data_vls)
 }
 
 /// Why a switch cannot take part where LIDs go up to `top`.

@@ -419,6 +419,9 @@ impl<T: Transport> Upkeep<T> {
         // Cloned only if it differs: tables are large, and this runs after every wait.
         if !is_shown {
             view.running = Some(Arc::new(running.clone()));
+            let manager = self.driver.subnet().manager();
+            let capable = |port: PortId| manager.port_info(port)?.vl_cap.lanes();
+            view.without_double = change::without_double(&running.alive, capable);
         }
     }
 
@@ -547,7 +550,8 @@ impl<T: Transport> Upkeep<T> {
         self.aside.surveyed(self.driver.subnet().manager(), known, &alive);
         self.record_aside();
         let manager = &mut self.driver.subnet_mut().manager;
-        match self.sighting.as_ref().filter(|sighting| sighting.stranger.is_some()) {
+        let has_more = |sighting: &&Sighting| sighting.stranger.is_some() || !sighting.shortfalls.is_empty();
+        match self.sighting.as_ref().filter(has_more) {
             Some(sighting) => peers.find_in_all(manager, &context.responder, &sighting.discovered, until_event).await,
             None => peers.find(manager, &context.responder, &alive, sm, until_event).await,
         }
@@ -571,13 +575,14 @@ impl<T: Transport> Upkeep<T> {
         self.mend(context, &running, &found).await?;
         self.driver.subnet_mut().manager.serve_waiting().await?;
         // A loss and an arrival are two changes, the loss first (G.6).
-        let stranger = sighting.filter(|sighting| sighting.stranger.is_some());
+        let stranger = sighting.as_ref().filter(|sighting| sighting.stranger.is_some());
         if stranger.is_none() {
-            self.driver.subnet_mut().manager.set_unfit(Vec::new());
+            let lesser = sighting.as_ref().map(unfit::lesser).unwrap_or_default();
+            self.driver.subnet_mut().manager.set_unfit(lesser);
         }
         let mut refused = None;
         if let Some(sighting) = stranger.filter(|_| !self.driver.running().has_lost_something()) {
-            refused = self.admit(context, &sighting).await.err();
+            refused = self.admit(context, sighting).await.err();
         }
         let goal = self.goal();
         match refused {
@@ -679,7 +684,9 @@ impl<T: Transport> Upkeep<T> {
         let known = without_recabled(&self.driver.running().known, found);
         // G.7: the SL-to-VL tables in force use lanes that a newcomer with fewer VLs lacks.
         let in_use = Lanes::of_fabric(&self.driver.running().routed, None).count();
-        let (mut rest, mut unfit) = unfit::fitting(&known, (found, sm), in_use);
+        let (mut rest, newcomers) = unfit::fitting(&known, (&sighting.usable(), sm), in_use);
+        let mut unfit = unfit::lesser(sighting);
+        unfit.extend(newcomers);
         let lmc = context.config.lmc;
         let whole = loop {
             if difference::recognise(&known, &rest).stranger.is_none() {

@@ -58,7 +58,8 @@ pub struct LidConflict {
 }
 
 /// All nodes and cables of two fabrics. Indices of the fabric before are indices of the union, and new nodes follow. If
-/// both fabrics describe an element (rates, LIDs, descriptions), the fabric before counts.
+/// both fabrics describe an element (rates, LIDs, descriptions), the fabric before counts. Of a node that was absent
+/// before, the fabric after says what it is capable of.
 #[derive(Clone, Debug)]
 pub struct Union {
     /// The whole.
@@ -104,6 +105,7 @@ pub fn union(before: &Fabric, after: &Fabric) -> Result<Union, UnionError> {
     let new = after.nodes().filter(|(_, node)| node.present && before.by_guid(node.guid).is_none());
     new.for_each(|(id, _)| _ = builder.copy(after, id));
     mark_present(&mut builder, before, after);
+    renew_capabilities(&mut builder, before, after);
     let lid_conflicts = merge_lids(&mut builder, before, after);
     // The last copy decides width and speed: the fabric before, since tables in force were made for it.
     for fabric in [after, before] {
@@ -182,6 +184,22 @@ fn check_cables(before: &Fabric, after: &Fabric) -> Result<(), UnionError> {
 fn mark_present(builder: &mut FabricBuilder, before: &Fabric, after: &Fabric) {
     for (id, node) in before.nodes() {
         builder.node_mut(id).present = node.present || present_by_guid(after, node.guid).is_some();
+    }
+}
+
+/// A node that was absent before may have been replaced meanwhile, under its GUID.
+fn renew_capabilities(builder: &mut FabricBuilder, before: &Fabric, after: &Fabric) {
+    for (id, node) in before.nodes().filter(|(_, node)| !node.present) {
+        let Some(found) = present_by_guid(after, node.guid) else { continue };
+        let (old, new) = (builder.node_mut(id), after.node(found));
+        old.lft_capacity = new.lft_capacity;
+        old.optimised_sl_to_vl = new.optimised_sl_to_vl;
+        old.port_zero = new.port_zero;
+        for port in after.ports_of(found).map(|port| after.port(port)) {
+            if let Some(slot) = builder.port_mut(id, port.num) {
+                slot.data_vls = port.data_vls;
+            }
+        }
     }
 }
 

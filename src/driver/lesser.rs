@@ -1,0 +1,69 @@
+//! Known devices that come back with less than the subnet needs of them: replaced under the same GUID, or reset by
+//! firmware.
+//!
+//! What is known of a device is not read again once it carries data. A sweep reads capabilities all the same, so one
+//! that comes back is judged at no cost, as a newcomer is (G.7): before any port of it is ARMED. One that falls short
+//! counts as not found. Deliberately omitted: the manager's own device and its switch, without which there is no
+//! subnet.
+
+use super::Running;
+use crate::change;
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::Lid;
+use crate::plan::Lanes;
+use crate::subnet::Discovered;
+use crate::tables::PortState;
+use std::borrow::Cow;
+
+/// What a known device came back without, in the indices of the sweep that found it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shortfall {
+    /// A port has fewer data VLs than are in use.
+    DataVls {
+        /// The port.
+        port: PortId,
+        /// Those in use.
+        in_use: usize,
+    },
+    /// A switch has no forwarding entries for the LIDs in use.
+    Entries {
+        /// The switch.
+        switch: NodeId,
+        /// The highest LID in use.
+        top: Lid,
+    },
+}
+
+/// Every shortfall of known devices that a sweep found, where they let no data through yet: what carries data was
+/// judged before it did.
+pub(super) fn shortfalls(running: &Running, discovered: &Discovered) -> Vec<Shortfall> {
+    let Discovered { fabric: found, sm_port, port_states, .. } = discovered;
+    let in_use = Lanes::of_fabric(&running.routed, None).count();
+    let top = running.known.max_lid().unwrap_or_default();
+    let own = [Some(found.port(*sm_port).node), found.neighbour(*sm_port)];
+    let is_known = |node: NodeId| running.known.by_guid(found.node(node).guid).is_some();
+    let is_judged = |node: NodeId| is_known(node) && !own.contains(&Some(node));
+    let is_shut = |port: PortId| !matches!(port_states[port.index()], PortState::Armed | PortState::Active);
+    let is_out = |&switch: &NodeId| {
+        let mut cabled = found.ports_of(switch).filter(|&port| found.peer(port).is_some());
+        found.node(switch).lft_capacity <= top.0 && is_judged(switch) && cabled.all(is_shut)
+    };
+    let switches = found.switches().filter(is_out).map(|switch| Shortfall::Entries { switch, top });
+    let narrow = found.ports().filter(|(_, port)| port.peer.is_some() && usize::from(port.data_vls) < in_use);
+    let narrow = narrow.filter(|&(id, port)| is_shut(id) && is_judged(port.node));
+    switches.chain(narrow.map(|(port, _)| Shortfall::DataVls { port, in_use })).collect()
+}
+
+/// What a sweep found, in its indices, without what falls short and what nothing else leads to.
+pub(super) fn without<'a>(discovered: &'a Discovered, shortfalls: &[Shortfall]) -> Cow<'a, Fabric> {
+    let Discovered { fabric: found, sm_port, .. } = discovered;
+    if shortfalls.is_empty() {
+        return Cow::Borrowed(found);
+    }
+    let cables = |shortfall: &Shortfall| match *shortfall {
+        Shortfall::DataVls { port, .. } => vec![port],
+        Shortfall::Entries { switch, .. } => found.ports_of(switch).collect(),
+    };
+    let cables: Vec<PortId> = shortfalls.iter().flat_map(cables).collect();
+    Cow::Owned(change::within_reach(&found.without_links(&cables), *sm_port))
+}

@@ -23,7 +23,7 @@ pub(super) const LAST_CHANCE_WORK: u64 = 8 * STEP_WORK;
 /// What moving intact rows may spend ([`Budget::relax`](super::Budget::relax)): without a limit it took 18 seconds.
 pub(super) const RELAX_WORK: u64 = 6 * STEP_WORK;
 
-/// The most waves that renew. Each waits until packets have left, and writes what no lost row needs. Entries that close
-/// a ring with one another find their place one wave after the other: a cable of a fat tree of eight switches that came
-/// back last needed four.
+/// The most waves that renew. Each waits until packets have left, and writes what no lost row needs. Entries that
+/// close a ring with one another find their place one wave after the other: a cable of a fat tree of eight switches
+/// that came back last needed four.
 pub(super) const RENEWALS: usize = 6;

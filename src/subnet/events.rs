@@ -214,8 +214,8 @@ struct SeenSwitch {
     is_silent: bool,
 }
 
-/// What one answer of the light sweep shows, if anything; a set bit is cleared where the switch is one of `clears`, and
-/// switches that do not let it are added to `uncleared`.
+/// What one answer of the light sweep shows, if anything; a set bit is cleared where the switch is one of `clears`,
+/// and switches that do not let it are added to `uncleared`.
 fn changed(
     exchange: &mut Exchange,
     done: Completed,

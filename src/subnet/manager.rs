@@ -480,8 +480,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Whether somebody asks what this manager is over a cable that is not known. A switch there, or this manager's own,
-    /// may have said that it came, to the other manager.
+    /// Whether somebody asks what this manager is along a route that begins beyond the known fabric. No switch need
+    /// have told this manager of the cable that it came over.
     fn is_asked_from_beyond(&self, datagram: &Datagram) -> bool {
         let asked = Smp::decode(&datagram.bytes).ok();
         let asked = asked.filter(|smp| (smp.method, smp.attribute) == (Method::Get, AttributeId::SmInfo));

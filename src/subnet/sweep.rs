@@ -82,8 +82,8 @@ pub(super) struct FailedQuestion {
 /// requested from beyond the port.
 pub(super) type AskedPlace = (Guid, PortNum, u16);
 
-/// The switches whose port-change bits are cleared where they are found set. Only the subnet's master clears them: what
-/// they say is for it.
+/// The switches whose port-change bits are cleared where they are found set. Only the subnet's master clears them:
+/// what they say is for it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) enum ClearedBits {
     #[default]

@@ -64,8 +64,8 @@ fn says_so(scene: &Scene, switch: &str) -> bool {
     SwitchInfo::decode(&held).port_state_change
 }
 
-/// No trap reports the joint, and whoever has read the bits has cleared them: that another manager asks is all that the
-/// lower one hears of it.
+/// No trap reports the joint, and whoever has read the bits has cleared them: that another manager asks is all that
+/// the lower one hears of it.
 #[test]
 fn a_master_that_is_asked_from_beyond_its_subnet_looks_who_is_there() {
     let setup = || Setup { takeover: Takeover::Rewrite, ..Setup::default() };

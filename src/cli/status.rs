@@ -15,7 +15,7 @@ Examples:
   reconfig status --sweep
   reconfig status --log debug,reconfig::subnet=trace
 
-Exit codes: 0 all is well; 1 the manager is the master and the subnet is not up, a device is degraded, a failed operation is being retried, the journal takes no record, LIDs are not stored, hosts are cut off while an element is set aside that would reach them, or another manager does not take over or release the subnet; or two managers are handing the subnet over; or no master is known and something failed; or another is master because this one's own port or switch fails; 2 wrong usage; 3 no manager answered.")]
+Exit codes: 0 all is well; 1 there is TROUBLE (the output says which), or this manager is the master and the subnet is not up or a device is DEGRADED, or one manager hands the subnet over to another; 2 wrong usage; 3 no manager answered. See docs/SM.md.")]
 pub(super) struct Arguments {
     #[command(flatten)]
     socket: Socket,

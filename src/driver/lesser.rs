@@ -37,21 +37,35 @@ pub enum Shortfall {
 /// Every shortfall of known devices that a sweep found, where they let no data through yet: what carries data was
 /// judged before it did.
 pub(super) fn shortfalls(running: &Running, discovered: &Discovered) -> Vec<Shortfall> {
-    let Discovered { fabric: found, sm_port, port_states, .. } = discovered;
+    let found = &discovered.fabric;
     let in_use = Lanes::of_fabric(&running.routed, None).count();
     let top = running.known.max_lid().unwrap_or_default();
-    let own = [Some(found.port(*sm_port).node), found.neighbour(*sm_port)];
     let is_known = |node: NodeId| running.known.by_guid(found.node(node).guid).is_some();
-    let is_judged = |node: NodeId| is_known(node) && !own.contains(&Some(node));
-    let is_shut = |port: PortId| !matches!(port_states[port.index()], PortState::Armed | PortState::Active);
     let is_out = |&switch: &NodeId| {
         let mut cabled = found.ports_of(switch).filter(|&port| found.peer(port).is_some());
-        found.node(switch).lft_capacity <= top.0 && is_judged(switch) && cabled.all(is_shut)
+        let is_short = found.node(switch).lft_capacity <= top.0 && is_known(switch) && !is_own(discovered, switch);
+        is_short && cabled.all(|port| is_shut(discovered, port))
     };
     let switches = found.switches().filter(is_out).map(|switch| Shortfall::Entries { switch, top });
-    let narrow = found.ports().filter(|(_, port)| port.peer.is_some() && usize::from(port.data_vls) < in_use);
-    let narrow = narrow.filter(|&(id, port)| is_shut(id) && is_judged(port.node));
-    switches.chain(narrow.map(|(port, _)| Shortfall::DataVls { port, in_use })).collect()
+    let narrow = narrow_ports(discovered, in_use).filter(|&port| is_known(found.port(port).node));
+    switches.chain(narrow.map(|port| Shortfall::DataVls { port, in_use })).collect()
+}
+
+/// Cabled ports that let no data through yet and have fewer data VLs than are in use, but for those of the manager's
+/// own device and its switch.
+pub fn narrow_ports(discovered: &Discovered, in_use: usize) -> impl Iterator<Item = PortId> + '_ {
+    let found = &discovered.fabric;
+    let narrow = found.ports().filter(move |(_, port)| port.peer.is_some() && usize::from(port.data_vls) < in_use);
+    let shut = narrow.filter(|&(id, port)| is_shut(discovered, id) && !is_own(discovered, port.node));
+    shut.map(|(id, _)| id)
+}
+
+fn is_shut(discovered: &Discovered, port: PortId) -> bool {
+    !matches!(discovered.port_states[port.index()], PortState::Armed | PortState::Active)
+}
+
+fn is_own(Discovered { fabric, sm_port, .. }: &Discovered, node: NodeId) -> bool {
+    fabric.port(*sm_port).node == node || fabric.neighbour(*sm_port) == Some(node)
 }
 
 /// What a sweep found, in its indices, without what falls short and what nothing else leads to.

@@ -23,7 +23,7 @@ use ahead::BaseKeeper;
 pub use error::DriverError;
 use foreseen::PreparedFrom;
 pub use foreseen::{ForeseenCount, Foreseer, PreparedAhead};
-pub use lesser::Shortfall;
+pub use lesser::{Shortfall, narrow_ports};
 pub use record::{ChangeRecord, ChangeUnderWay, PhaseRecord};
 pub use sighting::Sighting;
 pub use standing::StandingChange;

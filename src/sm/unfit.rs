@@ -2,12 +2,11 @@
 //! the others do not wait for them.
 
 use crate::change::within_reach;
-use crate::driver::{Shortfall, Sighting};
+use crate::driver::{Shortfall, Sighting, narrow_ports};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lid;
 use crate::lid::LidError;
 use crate::subnet::{DeviceFault, Discovered};
-use crate::tables::PortState;
 use crate::wire::AttributeId;
 use std::collections::BTreeSet;
 
@@ -71,12 +70,8 @@ pub(super) fn lesser(sighting: &Sighting) -> Vec<DeviceFault> {
 /// in operation: other ports would keep no more than they have. They are left for later, and judged then, like what
 /// comes. None if there are none. The manager's own device and its switch are never left for later.
 pub(super) fn without_narrow(found: &Discovered, lanes: u8) -> Option<Fabric> {
-    let Discovered { fabric, sm_port, port_states, .. } = found;
-    let own = [Some(fabric.port(*sm_port).node), fabric.neighbour(*sm_port)];
-    let is_shut = |port: PortId| !matches!(port_states[port.index()], PortState::Armed | PortState::Active);
-    let narrow = fabric.ports().filter(|(_, port)| port.peer.is_some() && port.data_vls < lanes);
-    let narrow = narrow.filter(|&(id, port)| is_shut(id) && !own.contains(&Some(port.node)));
-    let narrow: Vec<PortId> = narrow.map(|(id, _)| id).collect();
+    let Discovered { fabric, sm_port, .. } = found;
+    let narrow: Vec<PortId> = narrow_ports(found, lanes.into()).collect();
     let port = fabric.describe_port(*narrow.first()?);
     tracing::warn!(
         ports = narrow.len(),

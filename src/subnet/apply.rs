@@ -244,7 +244,8 @@ impl<T: Transport> Manager<T> {
     /// The jobs of a wave whose writes may land in any order, in stages one after the other (G.3). Ports become ACTIVE
     /// last, and first those from which packets leave what comes: while a port is ARMED, packets may wait there that
     /// tables lead to it already, and others behind them. Those that lead from what carries data into what comes
-    /// follow, then end ports, which send nothing before. Where nothing carries data, as at a cold start, there is one.
+    /// follow, then end ports, which send nothing before. Where nothing carries data there is one stage: a bring-up has
+    /// end ports follow by itself, and a scheme that stops all ports starts them together.
     fn stages(&self, fabric: &Fabric, wave: &JobList<'_>) -> Vec<Vec<usize>> {
         let is_active = |port: PortId| {
             let at = fabric.port(port);

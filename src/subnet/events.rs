@@ -175,10 +175,10 @@ impl<T: Transport> Manager<T> {
             }
         }
         // A bit that stays set says nothing new; traps of such a switch, and the ends of its cables, still do.
-        let stays = |&switch: &NodeId| self.keeps_its_bit(switch) || !self.clears_bit_of(&topology.fabric, switch);
+        let is_cleared = |switch: &NodeId| self.clears_bit_of(&topology.fabric, *switch);
+        let clears: BTreeSet<NodeId> = topology.fabric.switches().filter(is_cleared).collect();
+        let stays = |switch: &NodeId| self.keeps_its_bit(*switch) || !clears.contains(switch);
         let stuck: BTreeSet<NodeId> = topology.fabric.switches().filter(stays).collect();
-        let clears: BTreeSet<NodeId> =
-            topology.fabric.switches().filter(|&switch| self.clears_bit_of(&topology.fabric, switch)).collect();
         let is_news = |seen: &SeenSwitch| seen.is_silent || !stuck.contains(&seen.switch);
         let mut seen = Vec::new();
         let mut uncleared = Vec::new();

@@ -1,8 +1,8 @@
 //! Requests that nothing may wait for: a device that was silent the last time is asked once, without retries.
 //!
-//! SMInfo and AdaptiveRoutingInfo are such questions. A device that fails at them serves all else, so `health` has no
-//! record of it. Deliberately omitted: what the sweep before had no answer to, which may be known only by the port in
-//! front of it (`sweep`), and what is spared a question for a while after a failure (`health`).
+//! SMInfo, AdaptiveRoutingInfo and what is read back after a light sweep are such questions. Deliberately omitted:
+//! what the sweep before had no answer to, which may be known only by the port in front of it (`sweep`), and what is
+//! spared a question for a while after a failure (`health`).
 
 use super::ask::Unanswered;
 use super::{Ask, AskResult, Manager, RequestTarget, SubnetError};

@@ -215,9 +215,9 @@ pub struct Status {
 }
 
 impl Status {
-    /// Whether nothing is wrong that this manager knows of. One that is master, or is on the way to that or from it, is
-    /// well if the subnet is up, no device is degraded and there is no trouble; one that stands by or still looks, if
-    /// there is no trouble. While two managers pass the subnet on, none manages all of it.
+    /// Whether nothing is wrong that this manager knows of. A master is well if the subnet is up, no device is
+    /// degraded and there is no trouble; a manager that stands by or still looks, if there is no trouble. While one
+    /// manager hands the subnet over to another, neither manages all of it, and neither is well.
     pub fn is_well(&self) -> bool {
         match self.role.as_str() {
             "master" | "yielding" => self.subnet_up && self.degraded.is_empty() && self.trouble.is_none(),

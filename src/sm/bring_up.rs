@@ -334,7 +334,7 @@ pub(super) fn note_too_short<T: Transport>(manager: &mut Manager<T>, found: &Dis
     for switch in found.fabric.switches() {
         let capacity = found.fabric.node(switch).lft_capacity;
         if capacity <= top.0 {
-            let why = FailingAs::Unfit(unfit::too_few_entries(capacity, *top));
+            let why = FailingAs::Unfit { why: unfit::too_few_entries(capacity, *top), wholly: true };
             manager.device_fails(switch, AttributeId::SwitchInfo, Method::Get, why, true);
         }
     }

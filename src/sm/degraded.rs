@@ -77,11 +77,12 @@ fn of_missing(missing: &MissingDevice) -> Degraded {
 }
 
 pub(super) fn of(fault: &DeviceFault, left_out: bool) -> Degraded {
+    let is_wholly_unfit = fault.is_unfit() && matches!(fault.fails, FailingAs::Unfit { wholly: true, .. });
     let (fails, status) = match &fault.fails {
         FailingAs::Silent => ("silent", None),
         FailingAs::Refuses(status) => ("refuses", Some(*status)),
         FailingAs::HoldsOther => ("holds-other", None),
-        FailingAs::Unfit(_) => ("unfit", None),
+        FailingAs::Unfit { .. } => ("unfit", None),
     };
     Degraded {
         device: fault.name.clone(),
@@ -91,10 +92,11 @@ pub(super) fn of(fault: &DeviceFault, left_out: bool) -> Degraded {
         fails: fails.to_string(),
         status,
         since_ns: fault.since_ns,
-        left_out: left_out || fault.is_unfit(),
+        left_out: left_out || is_wholly_unfit,
         follows: match &fault.fails {
-            FailingAs::Unfit(why) if fault.is_unfit() => format!("it is not taken in: {why}"),
-            FailingAs::Unfit(why) => format!("{}: {why}", follows(fault, left_out)),
+            FailingAs::Unfit { why, .. } if is_wholly_unfit => format!("it is not taken in: {why}"),
+            FailingAs::Unfit { why, .. } if fault.is_unfit() => format!("part of it is not taken in: {why}"),
+            FailingAs::Unfit { why, .. } => format!("{}: {why}", follows(fault, left_out)),
             _ => follows(fault, left_out).to_string(),
         },
     }

@@ -6,9 +6,12 @@ use crate::driver::{Shortfall, Sighting, narrow_ports};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Lid;
 use crate::lid::LidError;
-use crate::subnet::{DeviceFault, Discovered};
+use crate::subnet::{DeviceFault, Discovered, FailingAs};
 use crate::wire::AttributeId;
 use std::collections::BTreeSet;
+
+/// A manager that starts knows no device yet.
+const WAY_OUT: &str = "once the manager is restarted, it takes the device as it is";
 
 /// Splits a sweep into what fits the known fabric and what does not: ports of newcomers with fewer data VLs than are in
 /// use (G.7), ports that a known device did not have, and devices of another kind than the one that is known by their
@@ -27,11 +30,12 @@ pub(super) fn fitting(
                 (AttributeId::PortInfo, too_few_lanes(found, id, lanes_in_use))
             }
             Some(old) if old.kind != kind => {
-                (AttributeId::NodeInfo, format!("it is a {kind}, and its GUID is that of a {}", old.kind))
+                (AttributeId::NodeInfo, format!("it is a {kind}, and its GUID is that of a {}; {WAY_OUT}", old.kind))
             }
-            Some(old) if port.num.0 > old.num_ports => {
-                (AttributeId::PortInfo, format!("port {} is beyond the {} that it had", port.num, old.num_ports))
-            }
+            Some(old) if port.num.0 > old.num_ports => (
+                AttributeId::PortInfo,
+                format!("port {} is beyond the {} that it had; {WAY_OUT}", port.num, old.num_ports),
+            ),
             _ => continue,
         };
         unfit.push(id);
@@ -61,6 +65,17 @@ pub(super) fn lesser(sighting: &Sighting) -> Vec<DeviceFault> {
         };
         if faults.iter().all(|fault| fault.device != found.node(node).guid) {
             faults.push(DeviceFault::unfit(found, node, attribute, why));
+        }
+    }
+    faults
+}
+
+/// The same faults, where those of devices that `rest` contains concern single links of theirs.
+pub(super) fn parted(mut faults: Vec<DeviceFault>, rest: &Fabric) -> Vec<DeviceFault> {
+    let is_in = |device| rest.by_guid(device).is_some_and(|node| rest.node(node).present);
+    for DeviceFault { fails, device, .. } in &mut faults {
+        if let FailingAs::Unfit { wholly, .. } = fails {
+            *wholly = !is_in(*device);
         }
     }
     faults
@@ -173,11 +188,12 @@ mod tests {
         let (rest, faults) = fitting(&known, (&found, sm(&found)), 4);
         assert_eq!(present(&rest), [1, 0x10, 0x30]);
         union(&known, &rest).expect("it fits");
-        let shown: Vec<String> = faults.iter().map(in_words).collect();
+        let shown: Vec<String> = parted(faults, &rest).iter().map(in_words).collect();
         assert_eq!(
             shown,
             [
-                "switch: Get PortInfo: does not fit the subnet; it is not taken in: port 4 is beyond the 3 that it had",
+                "switch: Get PortInfo: does not fit the subnet; part of it is not taken in: port 4 is beyond the 3 that it had; \
+                 once the manager is restarted, it takes the device as it is",
                 "host 32: Get PortInfo: does not fit the subnet; it is not taken in: port 1 has 1 data VLs, and 4 are in use",
             ]
         );

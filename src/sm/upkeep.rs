@@ -577,7 +577,8 @@ impl<T: Transport> Upkeep<T> {
         // A loss and an arrival are two changes, the loss first (G.6).
         let stranger = sighting.as_ref().filter(|sighting| sighting.stranger.is_some());
         if stranger.is_none() {
-            let lesser = sighting.as_ref().map(unfit::lesser).unwrap_or_default();
+            let lesser = sighting.as_ref().map(|seen| unfit::parted(unfit::lesser(seen), &seen.usable()));
+            let lesser = lesser.unwrap_or_default();
             self.driver.subnet_mut().manager.set_unfit(lesser);
         }
         let mut refused = None;
@@ -705,7 +706,7 @@ impl<T: Transport> Upkeep<T> {
             rest = fewer;
             unfit.extend(out);
         };
-        self.driver.subnet_mut().manager.set_unfit(unfit);
+        self.driver.subnet_mut().manager.set_unfit(unfit::parted(unfit, &rest));
         let Some(whole) = whole else { return Ok(()) };
         // Stored before anything is written: a LID once assigned must not go to another device.
         context.keep_lids(&whole);

@@ -40,8 +40,13 @@ pub enum FailingAs {
     Refuses(u16),
     /// It answers that it holds something else than what was written.
     HoldsOther,
-    /// What it reports does not fit the subnet, and why.
-    Unfit(String),
+    /// What it reports does not fit the subnet.
+    Unfit {
+        /// Why.
+        why: String,
+        /// Whether the device is left out for it, and not one link of several.
+        wholly: bool,
+    },
 }
 
 /// A device that fails at an attribute.
@@ -115,19 +120,20 @@ impl DeviceFault {
 
     /// A newcomer, as a device of what was found, that is not taken in: this attribute shows why.
     pub(crate) fn unfit(found: &Fabric, node: NodeId, attribute: AttributeId, why: String) -> DeviceFault {
-        let (device, name, fails) = (found.node(node).guid, found.describe_node(node), FailingAs::Unfit(why));
+        let (device, name) = (found.node(node).guid, found.describe_node(node));
+        let fails = FailingAs::Unfit { why, wholly: true };
         let fault = DeviceFault::of(device, name, attribute, Method::Get, fails);
         DeviceFault { essential: false, retrial: Retrial::NEVER, ..fault }
     }
 
     /// Whether it is that of a newcomer that is not taken in.
     pub fn is_unfit(&self) -> bool {
-        matches!(self.fails, FailingAs::Unfit(_)) && !self.essential
+        matches!(self.fails, FailingAs::Unfit { .. }) && !self.essential
     }
 
     fn key(&self) -> FaultKey {
         match self.fails {
-            FailingAs::Unfit(_) => (self.device, self.attribute.into(), FailingSide::Fit),
+            FailingAs::Unfit { .. } => (self.device, self.attribute.into(), FailingSide::Fit),
             _ => key(self.device, self.attribute, self.method),
         }
     }
@@ -216,7 +222,7 @@ impl Health {
         let own = self.faults.values().filter(move |fault| fault.device == device && fault.method == Method::Get);
         let of_sweeps =
             |fault: &&DeviceFault| matches!(fault.attribute, AttributeId::SwitchInfo | AttributeId::PortInfo);
-        let are_asked = own.filter(of_sweeps).filter(|fault| !matches!(fault.fails, FailingAs::Unfit(_)));
+        let are_asked = own.filter(of_sweeps).filter(|fault| !matches!(fault.fails, FailingAs::Unfit { .. }));
         are_asked.map(|fault| (fault.attribute, fault.modifier))
     }
 
@@ -249,7 +255,7 @@ impl Health {
             let may_do_better = |fault: &DeviceFault| match fault.fails {
                 FailingAs::Silent => true,
                 FailingAs::HoldsOther => fault.attribute == AttributeId::PortInfo,
-                FailingAs::Refuses(_) | FailingAs::Unfit(_) => false,
+                FailingAs::Refuses(_) | FailingAs::Unfit { .. } => false,
             };
             if !absence.was_hurried && own.all(may_do_better) {
                 (absence.retrial.due_ns, absence.was_hurried) = (now_ns, true);
@@ -376,8 +382,9 @@ impl<T: Transport> Manager<T> {
         self.health.faults.retain(|_, fault| !fault.is_unfit());
         for newcomer in unfit {
             let since_ns = known.get(&newcomer.device).copied();
-            if let (None, FailingAs::Unfit(why)) = (since_ns, &newcomer.fails) {
-                tracing::warn!("{} came and is not taken in: {why}", newcomer.name);
+            if let (None, FailingAs::Unfit { why, wholly }) = (since_ns, &newcomer.fails) {
+                let part = if *wholly { "" } else { "part of it " };
+                tracing::warn!("{} came and {part}is not taken in: {why}", newcomer.name);
             }
             let (since_ns, last_ns) = (since_ns.unwrap_or(now_ns), now_ns);
             self.health.faults.insert(newcomer.key(), DeviceFault { since_ns, last_ns, ..newcomer });

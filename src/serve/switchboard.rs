@@ -22,6 +22,10 @@ use std::collections::BTreeMap;
 /// InformInfo: who sets it wants reports (section 15.2.5.12).
 const INFORM_INFO: u16 = 0x0003;
 
+/// Real time after which a device repeats a trap that nobody has repressed. PortInfo:SubnetTimeOut counts in simulated
+/// time, of which half an hour may be a second.
+const TRAP_PERIOD_NS: u64 = 1_000_000_000;
+
 /// Simulated time for which a GMP that has not landed keeps time going, from when the last one was sent.
 const GMP_PATIENCE_NS: u64 = 2_000_000;
 
@@ -80,6 +84,8 @@ pub struct Switchboard {
     paths: PathRequests,
     /// End ports ask for paths.
     asks: bool,
+    /// Real time at which traps that nobody has repressed are sent again.
+    traps_again_ns: u64,
     /// Up to which simulated time a GMP on its way is waited for.
     gmps_until_ns: u64,
     /// MADs for clients, in the order in which they came.
@@ -99,6 +105,7 @@ impl Switchboard {
             mads: MadCounts::default(),
             paths: PathRequests::default(),
             asks: false,
+            traps_again_ns: TRAP_PERIOD_NS,
             gmps_until_ns: 0,
             outgoing: Vec::new(),
         }
@@ -391,9 +398,13 @@ impl Switchboard {
         self.sim.now_ns() - before
     }
 
-    /// Sees to what real time brings while simulated time stands still: requests whose time is up, and paths that may
-    /// be asked for now.
+    /// Sees to what real time brings while simulated time stands still: requests whose time is up, traps that nobody
+    /// has repressed, and paths that may be asked for now.
     pub fn settle(&mut self, real_ns: u64) {
+        if real_ns >= self.traps_again_ns {
+            self.traps_again_ns = real_ns + TRAP_PERIOD_NS;
+            self.sim.send_traps_again();
+        }
         self.ask_for_paths(real_ns);
         for Expired { client, packet, retries } in self.waits.expire(self.sim.now_ns(), real_ns) {
             match self.clients.get(client).map(|client| client.port).filter(|_| retries > 0) {

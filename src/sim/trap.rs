@@ -84,6 +84,16 @@ impl Sim {
         }
     }
 
+    /// Has every device that repeats a trap send it now, besides the times at which it does so by itself. For callers
+    /// whose subnet manager lives in another time than the simulation.
+    pub fn send_traps_again(&mut self) {
+        for node in self.fabric.nodes().map(|(id, _)| id).collect::<Vec<_>>() {
+            if let Some(TrapDue { port, mad, .. }) = self.devices.trap_due(node) {
+                self.send_mad(port, mad);
+            }
+        }
+    }
+
     /// Loads what every port holds of the subnet manager, as found running: its LID and the SL towards it.
     pub fn load_master_sm(&mut self, lid: Lid, sl: Sl) {
         self.devices.ports.keys().for_each(|port| self.devices.load_master_sm(port, lid, sl));

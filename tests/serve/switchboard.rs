@@ -2,7 +2,7 @@
 
 use crate::serve::harness::bundled;
 use reconfig::fabric::{Fabric, format};
-use reconfig::ids::{Lid, PortNum};
+use reconfig::ids::{Lid, PortNum, Sl};
 use reconfig::serve::protocol::{CALL_DATA_SIZE, Call, CallKind, Connect, SimDatagram, TIMED_OUT};
 use reconfig::serve::{ClientChange, ConsoleCommand, Patience, ServeStatus, Switchboard, carry_out};
 use reconfig::sim::{Sim, SimConfig};
@@ -255,6 +255,26 @@ fn a_trap_of_a_client_is_repressed_by_another() {
     let [(told, repressed)] = &came[..] else { panic!("{came:?}") };
     assert_eq!((*told, Smp::decode(&repressed.mad).unwrap().tid), (sender, number));
     assert_eq!(board.open_requests(), 0);
+}
+
+/// Simulated time stands nearly still beside the manager's, which may lose a trap, or what represses it.
+#[test]
+fn a_trap_that_nobody_represses_is_repeated_every_second_of_real_time() {
+    let mut board = board();
+    let manager = connect(&mut board, 101, "host-2 HCA-1", true).unwrap();
+    give_lids(&mut board, manager);
+    board.sim_mut().load_master_sm(Lid(2), Sl::masked(0));
+    let host = board.fabric().nodes().find(|(_, node)| node.description == "host-1 HCA-1").unwrap().0;
+    board.sim_mut().kill(host);
+    let mut heard = |real_ns: u64| {
+        board.run(board.sim().now_ns() + 20_000, real_ns);
+        let traps = |mad: &[u8; MAD_SIZE]| Smp::decode(mad).is_ok_and(|smp| smp.method == Method::Trap);
+        let traps = board.outgoing().into_iter().filter(|(_, datagram)| traps(&datagram.mad));
+        traps.count()
+    };
+    let counts =
+        [0, 900_000_000, 1_000_000_000, 1_900_000_000, 2_000_000_000].map(|real_ns| heard(real_ns) + heard(real_ns));
+    assert_eq!(counts, [1, 0, 1, 0, 1]);
 }
 
 /// LIDs 1 and 2 for host-1 and host-2, and the ways between them over their switch: ports 1 and 2 of it are theirs.

@@ -163,8 +163,8 @@ impl<T: Transport> Manager<T> {
         Ok(self.transport.now_ns() - start_ns)
     }
 
-    /// Asks every switch whether one of its ports changed; a switch that does not answer is an event too. Ends with the
-    /// first that reports a change: the sweep or glance that follows asks the others, and until then their bits stay
+    /// Asks every switch whether one of its ports changed, and those on the way to one that is slow to answer once more;
+    /// a switch that does not answer is an event too. Ends with the first that reports a change: the sweep or glance that follows asks the others, and until then their bits stay
     /// set. Does nothing if no fabric is known.
     async fn light_sweep(&mut self) -> Result<(), SubnetError> {
         let Some(topology) = &self.topology else { return Ok(()) };
@@ -174,6 +174,8 @@ impl<T: Transport> Manager<T> {
                 exchange.submit(MadRequest::get(switch.0, switch.0.into(), path, AttributeId::SwitchInfo, 0));
             }
         }
+        let before = |(node, _)| topology.paths.switch_before(&topology.fabric, node).map(|before| before.0);
+        exchange.ask_on_the_way(topology.fabric.nodes().map(before).collect());
         // A bit that stays set says nothing new; traps of such a switch, and the ends of its cables, still do.
         let is_cleared = |switch: &NodeId| self.clears_bit_of(&topology.fabric, *switch);
         let clears: BTreeSet<NodeId> = topology.fabric.switches().filter(is_cleared).collect();

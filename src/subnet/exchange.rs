@@ -163,6 +163,8 @@ pub(super) struct Exchange {
     rounds_under_loss: u32,
     /// Tags of requests that are sent once, unless MADs are being lost.
     once: BTreeSet<u64>,
+    /// By queue: that of the device before on the way, if it is to be asked whenever a request is repeated.
+    before: Vec<Option<u32>>,
 }
 
 /// Requests that were answered.
@@ -232,6 +234,7 @@ impl Exchange {
             earlier: Answered::default(),
             rounds_under_loss: ROUNDS_UNDER_LOSS,
             once: BTreeSet::new(),
+            before: Vec::new(),
         }
     }
 
@@ -254,6 +257,26 @@ impl Exchange {
     pub(super) fn submit_once(&mut self, request: MadRequest) {
         self.once.insert(request.tag);
         self.submit(request);
+    }
+
+    /// Has the devices on the way asked, too, whenever a request by directed route goes out again: a link that failed
+    /// there shows at its near end at once, and at its far end only when all tries are over. `before` gives, by queue,
+    /// that of the last device before on the way.
+    pub(super) fn ask_on_the_way(&mut self, before: Vec<Option<u32>>) {
+        self.before = before;
+    }
+
+    fn submit_those_before(&mut self, mut request: MadRequest) {
+        while let (Some(&Some(before)), RequestBody::Smp { path, .. }) =
+            (self.before.get(request.queue as usize), &mut request.body)
+        {
+            path.0.pop();
+            (request.queue, request.tag) = (before, before.into());
+            let is_asked = |state: &QueueState| state.under_way > 0 || !state.waiting.is_empty();
+            if !self.queues.get(before as usize).is_some_and(is_asked) {
+                self.submit(request.clone());
+            }
+        }
     }
 
     fn list(&mut self, queue: u32) {
@@ -280,6 +303,11 @@ impl Exchange {
         flight.deadline_ns = now_ns.saturating_add(self.timing.patience_ns(flight.sent));
         flight.sent += 1;
         self.deadlines.insert((flight.deadline_ns, tid));
+        if flight.sent > 1 && !self.before.is_empty() && flight.request.method == Method::Get {
+            let repeated = flight.request.clone();
+            self.submit_those_before(repeated);
+        }
+        let flight = &self.flights[&tid];
         Some(Transmission { tid, request: &flight.request, again: flight.sent > 1 })
     }
 

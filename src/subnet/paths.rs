@@ -84,6 +84,12 @@ impl DirectedPaths {
         self.reached[node.index()]
     }
 
+    /// The last switch before a device on the path to it, if there is one.
+    pub(super) fn switch_before(&self, fabric: &Fabric, node: NodeId) -> Option<NodeId> {
+        let before = fabric.port(self.via[node.index()]?).node;
+        fabric.node(before).is_switch().then_some(before)
+    }
+
     /// The path to a device, through its nearest port.
     pub(super) fn to_node(&self, fabric: &Fabric, node: NodeId) -> Option<DirectedPath> {
         if !self.reached[node.index()] {

@@ -69,6 +69,29 @@ fn a_loss_does_not_wait_for_entries_that_are_read_back() {
     assert!(scene.until(10 * MS, |scene| scene.unreached(&[]).is_empty()), "{:?}", scene.failures());
 }
 
+/// The same while a light sweep waits for a switch, and no trap tells.
+#[test]
+fn a_loss_does_not_wait_for_a_light_sweep_though_no_trap_tells() {
+    let begun = || {
+        let config = SimConfig { without_traps: true, ..SimConfig::default() };
+        let mut scene = Scene::cold("fat-tree:4,2", config, Setup::default(), &[]);
+        assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+        scene.pass(3 * S);
+        let (spine, attribute) = (scene.node("spine-1"), AttributeId::SwitchInfo);
+        let sick = SickAttribute { attribute, sickness: Sickness::Silent, writes_only: false };
+        scene.transport.with(|sim| sim.sicken_node(spine, sick));
+        (scene, spine)
+    };
+    // When a light sweep and two sweeps after it have waited for all time-outs, 30 ms each.
+    let (mut scene, _) = begun();
+    assert!(scene.until(60 * S, |scene| !scene.degraded().is_empty()), "{:?}", scene.failures());
+    let end_ns = scene.now_ns();
+    let (mut scene, spine) = begun();
+    scene.pass(end_ns - 95 * MS - scene.now_ns());
+    scene.transport.with(|sim| sim.kill(spine));
+    assert!(scene.until(10 * MS, |scene| scene.unreached(&[]).is_empty()), "{:?}", scene.failures());
+}
+
 /// Who does not answer at all is cut off, and shows; and it is looked for again, without anything else that happens.
 #[test]
 fn who_was_silent_for_a_while_comes_back_by_itself() {

@@ -30,7 +30,7 @@ impl<K: Ord> Shares<K> {
     #[must_use]
     pub fn take(&mut self, client: K, units: usize) -> bool {
         let has_room = self.has_room(&client, units);
-        if has_room {
+        if has_room && units > 0 {
             *self.held.entry(client).or_default() += units;
             self.free -= units;
         }
@@ -42,6 +42,10 @@ impl<K: Ord> Shares<K> {
     /// # Panics
     /// The client does not hold as many.
     pub fn give_back(&mut self, client: &K, units: usize) {
+        // Who was given nothing is not in the list: an empty table is an answer, too.
+        if units == 0 {
+            return;
+        }
         let held = self.held.get_mut(client).expect("the client was given some");
         *held = held.checked_sub(units).expect("it was given as many");
         if *held == 0 {
@@ -97,5 +101,15 @@ mod tests {
         assert!(shares.has_room(&"d", 125) && !shares.has_room(&"d", 126));
         shares.give_back(&"a", 500);
         assert_eq!(["b", "a"].map(|client| hoard(&mut shares, client)), [188, 219]);
+    }
+
+    #[test]
+    fn nothing_is_given_and_taken_back_as_often_as_wanted() {
+        let mut shares = Shares::new(1);
+        assert!(shares.take("a", 0) && shares.take("a", 0) && shares.take("a", 1));
+        for units in [0, 1, 0] {
+            shares.give_back(&"a", units);
+        }
+        assert!(shares.held.is_empty() && shares.has_room(&"a", 1));
     }
 }

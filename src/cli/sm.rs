@@ -490,7 +490,10 @@ fn timing(arguments: &Arguments) -> Timing {
 /// The first signal orders the manager to stop, which it does between two operations. The second signal, or the end of
 /// its time limit, stops it where it is.
 async fn asked_to_end(mailbox: &SharedMailbox) {
-    signal_to_end().await;
+    tokio::select! {
+        () = signal_to_end() => {}
+        () = obey_signals(mailbox) => {}
+    }
     tracing::info!("asked to end: ends after a change under way, or at once if asked again");
     mailbox.borrow_mut().order(ManagerOrder::Stop);
     tokio::select! {
@@ -512,6 +515,26 @@ async fn time_is_over(mailbox: &SharedMailbox) {
             true => tracing::warn!("what is under way has not ended in time, and stays where it is"),
             false => tracing::info!("what is under way owes nothing, and is broken off"),
         };
+    }
+}
+
+/// Signals that would end a process that does not handle them, perhaps while hosts are closed: SIGHUP has the subnet
+/// swept, as it has OpenSM do; with SIGUSR1 OpenSM begins its log file anew, and this log goes to the standard error.
+async fn obey_signals(mailbox: &SharedMailbox) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let listen = |kind| signal(kind).expect("it may be handled");
+    let mut hangs_up = listen(SignalKind::hangup());
+    let mut users = [SignalKind::user_defined1(), SignalKind::user_defined2()].map(listen);
+    let [one, two] = &mut users;
+    loop {
+        tokio::select! {
+            _ = hangs_up.recv() => {
+                tracing::info!("SIGHUP: sweeping");
+                mailbox.borrow_mut().order(ManagerOrder::Sweep);
+            }
+            _ = one.recv() => tracing::info!("SIGUSR1 is ignored"),
+            _ = two.recv() => tracing::info!("SIGUSR2 is ignored"),
+        }
     }
 }
 

@@ -611,8 +611,11 @@ impl Sources {
         }
     }
 
-    /// Finds the end ports that no way of live links leads to from a subnet manager; none while no manager runs.
+    /// Finds the end ports that no way of live links leads to from a subnet manager; none while no manager runs, or
+    /// while those that do have lost their own links, for the rest is a subnet without them.
     pub(super) fn find_cut_off(&mut self, plane: &DataPlane, managers: &[PortId]) {
+        let is_cabled = |&&port: &&PortId| plane.is_switch(plane.ports[port].node) || plane.ports[port].is_up();
+        let managers: Vec<PortId> = managers.iter().filter(is_cabled).copied().collect();
         let mut reached: By<NodeId, bool> = By::filled(managers.is_empty(), plane.tables.node_count());
         let mut queue: Vec<NodeId> = managers.iter().map(|&port| plane.ports[port].node).collect();
         queue.iter().for_each(|&node| reached[node] = true);

@@ -494,6 +494,8 @@ async fn take_up<T: Transport>(
         }
         Err(why) => {
             tracing::warn!(%why, "the journal holds an unfinished change, and it is not resumed");
+            // The change knows another fabric, perhaps with fewer ports.
+            manager.set_topology(&found.fabric, found.sm_port);
             if let Err(error) = journal.abandoned(manager.now_ns(), &why) {
                 tracing::error!("{error}");
             }

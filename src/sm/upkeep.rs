@@ -34,7 +34,6 @@ use crate::ids::PortNum;
 use crate::machine::Outcome;
 use crate::plan::{self, Assumption, Lanes, Scheme};
 use crate::subnet::{AWAY_NS, Manager, SubnetEvent, SubnetManager, WriteOrder};
-use crate::tables::{PortState, Write};
 use crate::transport::Transport;
 use crate::wire;
 use std::collections::BTreeSet;
@@ -755,12 +754,7 @@ impl<T: Transport> Upkeep<T> {
         let writes = plan::writes_to(fabric, &devices, &running.tables.lfts, steady);
         manager.apply(fabric, &writes, WriteOrder::Any).await?;
         // A port that bounced once more waits for the next look, and keeps no other one waiting.
-        let is_armed =
-            |port: &PortId| manager.port_info(*port).is_some_and(|info| info.port_state == wire::PortState::Armed);
-        let armed = bounced.into_iter().filter(is_armed);
-        let active: Vec<Write> = armed.map(|port| Write::PortState { port, state: PortState::Active }).collect();
-        manager.apply(fabric, &active, WriteOrder::Any).await?;
-        Ok(())
+        set_up::activate(manager, fabric, &bounced).await
     }
 
     /// Writes what is recorded to devices that are unused, because they or their connections are set aside, and that

@@ -125,19 +125,17 @@ impl<T: Transport> Manager<T> {
         }
         self.own_port_due_ns = now_ns.saturating_add(OWN_PORT_NS);
         let mut exchange = Exchange::of_one_round(self.timing);
-        let (own, modifier) = (DirectedPath::default(), u32::from(place.1.0));
-        exchange.submit_once(MadRequest::get(device.0, 0, own, AttributeId::PortInfo, modifier));
+        exchange.submit_once(own_port_info(place, device));
         let mut read = None;
-        let on = |_: &mut Exchange, done| {
-            if let Ok((_, MadAnswer { data: MadData::Smp(_, data), .. })) = answered_or_failed(done) {
-                read = Some(PortInfo::decode(&data));
-            }
-        };
-        self.run(&mut exchange, on).await?;
+        self.run(&mut exchange, |_: &mut Exchange, done| read = read_port_info(done)).await?;
         let Some(info) = read.filter(|info| info.port_state != PortState::Active) else { return Ok(false) };
+        self.own_port_is(place, info);
+        Ok(true)
+    }
+
+    fn own_port_is(&mut self, place: (Guid, PortNum), info: PortInfo) {
         tracing::info!(state = ?info.port_state, "the link of the manager's own port went down");
         self.port_infos.insert(place, info);
-        Ok(true)
     }
 
     /// Whether the manager's own port had no link when it was last read.
@@ -163,9 +161,10 @@ impl<T: Transport> Manager<T> {
         Ok(self.transport.now_ns() - start_ns)
     }
 
-    /// Asks every switch whether one of its ports changed, and those on the way to one that is slow to answer once more;
-    /// a switch that does not answer is an event too. Ends with the first that reports a change: the sweep or glance that follows asks the others, and until then their bits stay
-    /// set. Does nothing if no fabric is known.
+    /// Asks every switch whether one of its ports changed, and at each retry those on the way to the switch and the
+    /// manager's own port; a switch that does not answer is an event too. Ends with the first that reports a change:
+    /// the sweep or glance that follows asks the others, and until then their bits stay set. Does nothing if no fabric
+    /// is known.
     async fn light_sweep(&mut self) -> Result<(), SubnetError> {
         let Some(topology) = &self.topology else { return Ok(()) };
         let mut exchange = Exchange::new(self.timing);
@@ -175,7 +174,11 @@ impl<T: Transport> Manager<T> {
             }
         }
         let before = |(node, _)| topology.paths.switch_before(&topology.fabric, node).map(|before| before.0);
-        exchange.ask_on_the_way(topology.fabric.nodes().map(before).collect());
+        let was_active =
+            |place: &_| self.port_infos.get(place).is_some_and(|info| info.port_state == PortState::Active);
+        let own = self.own_place().filter(|(place, _)| was_active(place));
+        let asked_of_own = own.map(|(place, device)| own_port_info(place, device));
+        exchange.ask_on_the_way(topology.fabric.nodes().map(before).collect(), asked_of_own);
         // A bit that stays set says nothing new; traps of such a switch, and the ends of its cables, still do.
         let is_cleared = |switch: &NodeId| self.clears_bit_of(&topology.fabric, *switch);
         let clears: BTreeSet<NodeId> = topology.fabric.switches().filter(is_cleared).collect();
@@ -184,11 +187,16 @@ impl<T: Transport> Manager<T> {
         let is_news = |seen: &SeenSwitch| seen.is_silent || !stuck.contains(&seen.switch);
         let mut seen = Vec::new();
         let mut uncleared = Vec::new();
+        let mut own_is_down = None;
         // A bit or a trap ends this at once: further questions may wait for a switch that died, and for as long as all
         // tries take, while its neighbour has said that something has.
-        let on = |exchange: &mut Exchange, done| {
-            seen.extend(changed(exchange, done, &clears, &mut uncleared).filter(is_news));
-            if !seen.is_empty() {
+        let on = |exchange: &mut Exchange, done: Completed| {
+            if own.is_some_and(|(_, device)| done.request.queue == device.0) {
+                own_is_down = read_port_info(done).filter(|info| info.port_state != PortState::Active);
+            } else {
+                seen.extend(changed(exchange, done, &clears, &mut uncleared).filter(is_news));
+            }
+            if !seen.is_empty() || own_is_down.is_some() {
                 exchange.forget_reads();
             }
         };
@@ -206,7 +214,24 @@ impl<T: Transport> Manager<T> {
         };
         let events: Vec<SubnetEvent> = seen.iter().map(event).collect();
         self.events.extend(events);
+        if let Some(((place, _), info)) = own.zip(own_is_down) {
+            self.events.push_back(SubnetEvent::EndPortChanged { lid: info.lid, port: Some(place) });
+            self.own_port_is(place, info);
+        }
         ran
+    }
+}
+
+/// Asks what state the manager's own port is in.
+fn own_port_info((_, num): (Guid, PortNum), device: NodeId) -> MadRequest {
+    let own = DirectedPath::default();
+    MadRequest::get(device.0, device.0.into(), own, AttributeId::PortInfo, num.0.into())
+}
+
+fn read_port_info(done: Completed) -> Option<PortInfo> {
+    match answered_or_failed(done) {
+        Ok((_, MadAnswer { data: MadData::Smp(_, data), .. })) => Some(PortInfo::decode(&data)),
+        _ => None,
     }
 }
 

@@ -165,6 +165,8 @@ pub(super) struct Exchange {
     once: BTreeSet<u64>,
     /// By queue: that of the device before on the way, if it is to be asked whenever a request is repeated.
     before: Vec<Option<u32>>,
+    /// What is asked of the manager's own port then, if it can be.
+    own: Option<MadRequest>,
 }
 
 /// Requests that were answered.
@@ -235,6 +237,7 @@ impl Exchange {
             rounds_under_loss: ROUNDS_UNDER_LOSS,
             once: BTreeSet::new(),
             before: Vec::new(),
+            own: None,
         }
     }
 
@@ -261,9 +264,9 @@ impl Exchange {
 
     /// Has the devices on the way asked, too, whenever a request by directed route goes out again: a link that failed
     /// there shows at its near end at once, and at its far end only when all tries are over. `before` gives, by queue,
-    /// that of the last device before on the way.
-    pub(super) fn ask_on_the_way(&mut self, before: Vec<Option<u32>>) {
-        self.before = before;
+    /// that of the last device before on the way; `own` is asked of the manager's own port.
+    pub(super) fn ask_on_the_way(&mut self, before: Vec<Option<u32>>, own: Option<MadRequest>) {
+        (self.before, self.own) = (before, own);
     }
 
     fn submit_those_before(&mut self, mut request: MadRequest) {
@@ -272,11 +275,18 @@ impl Exchange {
         {
             path.0.pop();
             (request.queue, request.tag) = (before, before.into());
-            let is_asked = |state: &QueueState| state.under_way > 0 || !state.waiting.is_empty();
-            if !self.queues.get(before as usize).is_some_and(is_asked) {
+            if !self.has_any_of(before) {
                 self.submit(request.clone());
             }
         }
+        let own = self.own.clone().filter(|own| !self.has_any_of(own.queue));
+        own.into_iter().for_each(|own| self.submit(own));
+    }
+
+    /// Whether requests of a queue wait, or are under way.
+    fn has_any_of(&self, queue: u32) -> bool {
+        let state = self.queues.get(queue as usize);
+        state.is_some_and(|state| state.under_way > 0 || !state.waiting.is_empty())
     }
 
     fn list(&mut self, queue: u32) {
@@ -475,6 +485,7 @@ impl MadAnswer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::PortNum;
 
     fn request(queue: u32, tag: u64) -> MadRequest {
         let attribute = AttributeId::LinearForwardingTable;
@@ -545,6 +556,30 @@ mod tests {
         assert!(exchange.expire(100).is_none());
         assert!(exchange.answer(1, done()).is_some());
         assert_eq!(sent(&mut exchange, 100, &mut tid), [0; 0]);
+    }
+
+    #[test]
+    fn a_retry_has_the_devices_on_the_way_asked_too() {
+        let get = |queue: u32, path: &[u8]| {
+            let path = path.iter().fold(DirectedPath::default(), |path, &num| path.through(PortNum(num)));
+            MadRequest::get(queue, queue.into(), path, AttributeId::SwitchInfo, 0)
+        };
+        let mut exchange = exchange(4, 1, &[]);
+        exchange.ask_on_the_way(vec![None, None, Some(1), Some(2)], Some(get(0, &[])));
+        exchange.submit(get(3, &[1, 7, 9]));
+        exchange.submit(get(2, &[1, 7]));
+        let mut tid = 1;
+        assert_eq!(sent(&mut exchange, 0, &mut tid), [3, 2]);
+        let answer = MadAnswer { data: MadData::Smp(AttributeId::SwitchInfo, Box::new([0; SMP_DATA_SIZE])), ..done() };
+        assert!(exchange.answer(2, answer).is_some());
+        assert!(exchange.expire(100).is_none());
+        let again: Vec<(u64, String)> = std::iter::from_fn(|| {
+            let sent = exchange.transmit(100, &mut tid)?;
+            let RequestBody::Smp { path, .. } = &sent.request.body else { panic!("{sent:?}") };
+            Some((sent.request.tag, path.to_string()))
+        })
+        .collect();
+        assert_eq!(again, [(3, "0,1,7,9"), (2, "0,1,7"), (1, "0,1"), (0, "0")].map(|(tag, path)| (tag, path.into())));
     }
 
     #[test]

@@ -81,6 +81,25 @@ fn a_supervisor_is_told_when_the_manager_serves_that_it_lives_and_that_it_ends()
     told("STOPPING=1");
 }
 
+/// A terminal that is closed sends SIGHUP, and tools that rotate OpenSM's log send SIGUSR1.
+#[test]
+fn signals_that_others_obey_do_not_end_it_and_one_has_it_sweep() {
+    if !installed() {
+        return;
+    }
+    let (_, place, subnet) = served();
+    let mut process = subnet.background(&mut manager(&subnet, &place.node, &["-v"]), "sm");
+    subnet.wait("the subnet to be up", LIMIT, || status(&subnet)["subnet_up"] == true);
+    let sweeps = || status(&subnet)["sweeps"]["heavy"].as_u64().expect("a count");
+    let before = sweeps();
+    for name in ["-USR1", "-USR2", "-HUP"] {
+        let asked = Command::new("kill").args([name, &process.child.id().to_string()]).status();
+        assert!(asked.is_ok_and(|asked| asked.success()), "kill {name}");
+    }
+    subnet.wait("a sweep", LIMIT, || sweeps() > before);
+    assert!(matches!(process.child.try_wait(), Ok(None)));
+}
+
 #[test]
 fn a_log_that_takes_nothing_stops_nothing() {
     if !installed() {

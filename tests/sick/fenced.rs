@@ -6,7 +6,7 @@ use reconfig::fabric::{NodeId, PortId};
 use reconfig::ids::{Sl, Vl};
 use reconfig::machine::{CallOff, Outcome};
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
-use reconfig::sm::{Happening, ManagerOrder, RunUntil, SmError, SubnetElement, Takeover};
+use reconfig::sm::{Happening, ManagerOrder, RunUntil, SmError, SubnetArrival, SubnetElement, Takeover};
 use reconfig::wire::{AttributeId, SlToVlMappingTable};
 use std::collections::BTreeSet;
 
@@ -198,6 +198,30 @@ fn a_manager_that_ends_once_the_subnet_is_up_leaves_no_host_closed() {
     let mut scene = killed.recorded(Setup { until: RunUntil::Up, ..SETUP }, &path);
     assert_eq!((closed(&scene), scene.ended(30 * S)), (16, Some(Ok(()))));
     assert_eq!(closed(&scene), 0);
+}
+
+/// The same, and meanwhile a switch came that the change lacks, and somebody wrote an entry: the change is not resumed,
+/// and nothing of its smaller fabric is left.
+#[test]
+fn a_change_that_is_not_resumed_leaves_nothing_of_its_fabric() {
+    let folder = tempfile::tempdir().expect("room");
+    let path = folder.path().join("sm.journal");
+    let mut smaller = cold(SETUP);
+    assert!(smaller.until(S, |scene| scene.arrival().is_some()), "{:?}", smaller.failures());
+    let late = smaller.node("spine-3");
+    smaller.transport.with(|sim| sim.kill(late));
+    smaller.pass(5 * S);
+    let killed = removing_on(smaller.recorded(SETUP, &path), "draining");
+    killed.transport.with(|sim| sim.revive(late));
+    killed.rewrite("leaf-2", AttributeId::LinearForwardingTable, 0, |mut entries| {
+        entries.swap(1, 5);
+        entries
+    });
+    let mut scene = killed.recorded(SETUP, &path);
+    assert!(scene.until(30 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    assert!(!matches!(scene.arrival(), Some(SubnetArrival::Resumed { .. })), "{:?}", scene.arrival());
+    scene.pass(20 * S);
+    assert_eq!((closed(&scene), scene.unreached(&[])), (0, vec![]), "{:?}", scene.failures());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What comes back is brought up in the order in which data leaves it, so that nothing waits at a port that is ARMED.
 
 use super::scene::{S, Scene, Setup};
+use reconfig::fabric::{FabricBuilder, NodeKind};
+use reconfig::ids::{Guid, PortNum};
 use reconfig::sim::SimConfig;
 use reconfig::wire::PortState;
 
@@ -35,6 +37,29 @@ fn hosts_become_active_after_all_ports_of_their_switch() {
 #[test]
 fn at_a_cold_start_hosts_become_active_after_all_switches() {
     let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    become_active_after_all_switches(&mut scene);
+}
+
+/// The same when the only switch, and with it every link, has been without power for a moment.
+#[test]
+fn when_the_only_switch_returns_hosts_become_active_after_it() {
+    let mut builder = FabricBuilder::new();
+    let switch = builder.node(NodeKind::Switch, Guid(0x10), 4, "switch");
+    for rank in 1..=4 {
+        let host = builder.node(NodeKind::Ca, Guid(0x100 + u64::from(rank)), 1, format!("host-{rank}"));
+        let ends = [(switch, PortNum(rank)), (host, PortNum(1))];
+        builder.link(ends[0], ends[1], Default::default(), Default::default()).expect("both ports are free");
+    }
+    let fabric = builder.build().expect("a fabric");
+    let mut scene = Scene::cold_of(fabric, SimConfig::default(), Setup::default(), &[]);
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.transport.with(|sim| sim.kill(switch));
+    scene.pass(S);
+    scene.transport.with(|sim| sim.revive(switch));
+    become_active_after_all_switches(&mut scene);
+}
+
+fn become_active_after_all_switches(scene: &mut Scene) {
     let cabled = |of_switches: bool| {
         let fabric = scene.fabric.clone();
         let ports = fabric.ports().map(|(id, _)| id).filter(|&port| fabric.peer(port).is_some());
@@ -46,5 +71,5 @@ fn at_a_cold_start_hosts_become_active_after_all_switches() {
     };
     let is_out_of_turn = |scene: &Scene| active(scene, &ends) > 0 && active(scene, &of_switches) < of_switches.len();
     assert!(!scene.until(5 * S, is_out_of_turn), "{:?}", scene.failures());
-    assert_eq!(active(&scene, &ends), ends.len());
+    assert_eq!(active(scene, &ends), ends.len());
 }

@@ -144,3 +144,17 @@ fn a_bounce_excuses_an_entry_until_it_is_written() {
     write(&transport, &[4, 3], [1, 2, 2]);
     assert_eq!(send(), (10, 20), "what is written back was written");
 }
+
+/// Hosts do not know that the manager's cable is out, and send on. What is for the manager's host is stranded.
+#[test]
+fn the_managers_own_loss_silences_nobody_else() {
+    let chain = Chain::new();
+    let mut sim = chain.sim();
+    sim.run(10_000, false);
+    sim.kill(chain.owner(3));
+    let to_manager = Scripted { dlid: Lid(3), ..chain.packet(30_000, 1) };
+    sim.script(vec![chain.packet(20_000, 1), to_manager, chain.packet(40_000, 1)]);
+    sim.run(1_000_000, false);
+    let packets = sim.packets();
+    assert_eq!((packets.delivered, packets.stranded, packets.lost_to_change), (2, 1, 0), "{packets:?}");
+}

@@ -54,6 +54,7 @@ fn record(prepared: &Prepared, outcome: Outcome) -> LifecycleEvent {
         phases,
         restarts: 0,
         plans: vec![plan.clone()],
+        made: Vec::new(),
         plan,
         routed_by,
         stranded,

@@ -28,6 +28,7 @@ struct Log {
     /// Whether the change was to be called off and could not be: nothing more follows then.
     declined: bool,
     plans: Vec<Arc<Vetted>>,
+    made: Vec<Arc<Vetted>>,
     restarts: usize,
     /// The last wave of which a write may have landed when the change was called off.
     reached: Option<usize>,
@@ -90,7 +91,10 @@ impl<S: SubnetManager> Driver<S> {
             };
             // What ran is in the record, whatever becomes of the rest.
             own = match next.and_then(|next| self.may_begin(&next.plan).map(|()| next)) {
-                Ok(next) => next,
+                Ok(next) => {
+                    log.made.extend((log.outcome == Some(Outcome::Completed)).then_some(own.plan));
+                    next
+                }
                 Err(error) => {
                     log.outcome = Some(Outcome::CalledOff(CallOff::Failure(error.to_string())));
                     break;
@@ -104,8 +108,8 @@ impl<S: SubnetManager> Driver<S> {
         if matches!(outcome, Outcome::Failed { .. }) {
             self.halted = Some(own);
         }
-        let Log { phases, not_held, plans, restarts, .. } = log;
-        Ok(ChangeRecord { outcome, sweep: None, phases, plans, restarts, plan, routed_by, stranded, not_held })
+        let Log { phases, not_held, plans, made, restarts, .. } = log;
+        Ok(ChangeRecord { outcome, sweep: None, phases, plans, made, restarts, plan, routed_by, stranded, not_held })
     }
 
     /// Whether this driver moves sources as a plan has it.

@@ -78,6 +78,8 @@ pub struct ChangeRecord {
     /// The plans that ran, in order: each after the first because the subnet had changed meanwhile, or because the one
     /// before it was to be followed.
     pub plans: Vec<Arc<Vetted>>,
+    /// Of those before the last, the ones that were completed.
+    pub made: Vec<Arc<Vetted>>,
     /// Restarts because the subnet had changed.
     pub restarts: usize,
     /// The last plan that ran.
@@ -95,13 +97,15 @@ impl ChangeRecord {
     /// outcome of the second.
     #[must_use]
     pub fn followed_by(self, next: ChangeRecord) -> ChangeRecord {
-        let ChangeRecord { sweep, mut phases, mut plans, mut not_held, restarts, .. } = self;
+        let ChangeRecord { outcome, sweep, mut phases, mut plans, mut made, plan, mut not_held, restarts, .. } = self;
+        made.extend((outcome == Outcome::Completed).then_some(plan));
+        made.extend(next.made);
         phases.extend(next.sweep);
         phases.extend(next.phases);
         not_held.extend(next.not_held);
         plans.extend(next.plans);
         let restarts = restarts + next.restarts;
-        ChangeRecord { sweep, phases, plans, not_held, restarts, ..next }
+        ChangeRecord { sweep, phases, plans, made, not_held, restarts, ..next }
     }
 
     /// The plans that ran after the first.

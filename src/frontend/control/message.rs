@@ -704,9 +704,8 @@ impl ChangeDone {
         let mut smps = SmpCounts::default();
         record.sweep.iter().chain(&record.phases).for_each(|phase| smps.add(&phase.smps));
         let plan = record.plan.plan();
-        // With what came first, and without what was called off.
-        let first = record.plans.iter().rev().skip(1).map(|plan| plan.plan()).filter(|plan| plan.leads_into_loss());
-        let made: Vec<&Plan> = first.chain([plan]).collect();
+        // With what was completed before, and without what was called off.
+        let made: Vec<&Plan> = record.made.iter().map(|plan| plan.plan()).chain([plan]).collect();
         let (pairs, served) = if plan.draft().leaves_losses { served(plan) } else { (0, 0) };
         ChangeDone {
             schema: CHANGE_SCHEMA.to_string(),

@@ -134,6 +134,11 @@ impl PKey {
     /// The bit of full members.
     pub const FULL: u16 = 0x8000;
 
+    /// The partition that it names: its lower 15 bits, which are 0 in an unused entry of a table.
+    pub const fn partition(self) -> u16 {
+        self.0 & !PKey::FULL
+    }
+
     /// Whether holders of two keys may speak with each other: one partition, and one of them a full member.
     pub const fn matches(self, other: PKey) -> bool {
         self.0 & 0x7FFF == other.0 & 0x7FFF && (self.0 | other.0) & 0x8000 != 0

@@ -196,13 +196,16 @@ fn a_misspelt_option_is_answered_by_what_would_do() {
     let other = path_text(&folder.path().join("ring.net")).to_string();
     done(&["fabric", "generate", "ring:4,1", "-o", &other]);
     let no_change = "error: say what changes: --remove-switch, --remove-link,";
-    let cases: [(&[&str], &str); 15] = [
+    let cases: [(&[&str], &str); 18] = [
         (&["simulate", FABRIC, "--steady", "--warm-up", "5ms"], "a whole number of microseconds, such as 5000"),
         (&["simulate", FABRIC, "--steady", "--hoq-life", "1s"], "a whole number of nanoseconds, such as 5000"),
         (&["simulate", FABRIC, "--steady", "--seed", "abc"], "for '--seed <SEED>': expected a whole number"),
         (&["what-if", FABRIC, "--worst", "x"], "for '--worst <NUMBER>': expected a whole number"),
         (&["what-if", FABRIC, "--engine", "updn"], "tip: OpenSM's updn is up-down here"),
         (&["sm", "--engine", "ftree"], "tip: OpenSM's ftree is fat-tree here"),
+        (&["sm", "--reserved-sl", "0"], "SL 0 cannot be reserved: it is the first of its half"),
+        (&["sm", "--subnet-prefix", "ff00000000000000"], "expected a prefix of unicast GIDs, such as fec0000000000001"),
+        (&["sm", "--subnet-prefix", "0"], "expected a prefix of unicast GIDs, such as fec0000000000001"),
         (
             &["simulate", FABRIC, "--remove-switch", "host-1"],
             "no node has the name `host-1`: give a description or a GUID\n",

@@ -60,11 +60,19 @@ impl BringUp {
     /// # Errors
     /// No switch, or LIDs that do not suffice.
     pub fn equip(&self, fabric: &Fabric) -> Result<Fabric, BringUpError> {
+        match fabric.switches().next() {
+            Some(_) => self.equip_routed_or_not(fabric),
+            None => Err(BringUpError::NoSwitch),
+        }
+    }
+
+    /// The same for a subnet that may be a single cable between two end ports, with nothing to route.
+    ///
+    /// # Errors
+    /// No cable, or LIDs that do not suffice.
+    pub fn equip_routed_or_not(&self, fabric: &Fabric) -> Result<Fabric, BringUpError> {
         let capable = fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(_, port)| port.data_vls).min();
         let lanes = self.data_vls.min(capable.ok_or(BringUpError::NoSwitch)?);
-        if fabric.switches().next().is_none() {
-            return Err(BringUpError::NoSwitch);
-        }
         let equipped = match self.optimised_sl_to_vl {
             Some(optimised) => fabric.with_capabilities(lanes, optimised),
             None => fabric.with_data_vls(lanes),

@@ -13,7 +13,7 @@ use reconfig::frontend::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus
 use reconfig::frontend::metrics::{Metrics, MetricsServer};
 use reconfig::frontend::web::{PageParts, WebServer};
 use reconfig::frontend::{Frontend, LiveState, StaticStatus, lid_file, prefix_file, systemd};
-use reconfig::ids::{Guid, Lmc};
+use reconfig::ids::{Guid, Half, Lmc};
 use reconfig::journal::{Journal, JournalError};
 use reconfig::lid::{self, Guid2Lid};
 use reconfig::plan::Policy;
@@ -22,7 +22,7 @@ use reconfig::sa::Remote;
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::pace::SweepPolicy;
 use reconfig::sm::{
-    AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Planning, RunUntil, SharedMailbox, Takeover,
+    AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Planning, RunUntil, SharedMailbox, SmError, Takeover,
 };
 use reconfig::subnet::{DeviceProfile, DeviceSettings, Manager, SubnetManager as _, Timing};
 use reconfig::transport::AnyTransport;
@@ -141,7 +141,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     m_key: MKeyArguments,
     /// GID prefix of the subnet, in hexadecimal.
-    #[arg(long, value_name = "PREFIX", default_value = "fe80000000000000", value_parser = hexadecimal)]
+    #[arg(long, value_name = "PREFIX", default_value = "fe80000000000000", value_parser = unicast_prefix)]
     subnet_prefix: u64,
     /// OpenSM's prefix-routes file, which maps other subnets to router ports; read at start.
     #[arg(long, value_name = "FILE")]
@@ -217,6 +217,9 @@ pub(super) fn run(arguments: &Arguments, common: Common, reload: Reload) -> Resu
         return list(common);
     }
     arguments.devices.check(arguments.devices())?;
+    if let Some(sl) = arguments.reserved.chosen().filter(|&sl| Half::rank(sl) == 0) {
+        return Err(Failure::input(SmError::ReservedFirst { sl }));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::undone(anyhow!(error).context("starting the event loop")))?.block_on(async {
         let answer_ms = arguments.timeout.saturating_mul(10);
@@ -386,6 +389,15 @@ fn opened_or_given_up(
         // A folder that does not serve is the user's choice; another manager that writes there is not.
         Err(error @ (JournalError::Locked { .. } | JournalError::Write { .. })) => Err(Failure::undone(error)),
         Err(error) => Err(Failure::input(error)),
+    }
+}
+
+/// The upper half of GIDs of ports, which those of multicast groups are not (section 4.1.1).
+fn unicast_prefix(text: &str) -> Result<u64, String> {
+    let prefix = hexadecimal(text)?;
+    match prefix == 0 || (Gid { prefix, guid: Guid(0) }).is_multicast() {
+        true => Err("expected a prefix of unicast GIDs, such as fec0000000000001: not 0, and not ff…".to_string()),
+        false => Ok(prefix),
     }
 }
 

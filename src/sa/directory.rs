@@ -5,10 +5,11 @@
 //! every switch its SwitchInfo, and the SM's port is among them. A directory is immutable: share it by `Arc`, and
 //! replace it when the subnet changes. A lookup by GUID costs a binary search, one by LID a single step.
 
+use super::partitions::SharedPartitions;
 use super::remote::{LeadingRouters, Remote};
 use super::service_levels::ServiceLevels;
 use crate::fabric::{Fabric, NodeKind, PortId};
-use crate::ids::{Guid, Half, Lid, PortNum};
+use crate::ids::{Guid, Half, Lid, PKey, PortNum};
 use crate::tables::SubnetTables;
 use crate::wire::{Gid, NodeInfo, PortInfo, SmInfo, SwitchInfo, VlArbitrationBlock, VlArbitrationTable};
 use std::collections::BTreeMap;
@@ -32,7 +33,8 @@ pub struct DirectoryFacts {
     pub switches: Vec<Option<SwitchInfo>>,
     /// PortInfo, by [`PortId`].
     pub ports: Vec<Option<PortInfo>>,
-    /// P_Keys in table order, by [`PortId`]; empty if unknown.
+    /// P_Keys in table order, by [`PortId`], unused entries as 0; empty if unknown, which counts as the default
+    /// partition, full membership.
     pub p_keys: Vec<Vec<u16>>,
     /// The blocks of VL arbitration tables that are known.
     pub vl_arbitration: BTreeMap<(PortId, VlArbitrationBlock), VlArbitrationTable>,
@@ -84,6 +86,7 @@ pub struct Directory {
     facts: DirectoryFacts,
     /// Ports that own LIDs, sorted by GUID.
     by_guid: Vec<(Guid, PortId)>,
+    partitions: SharedPartitions,
 }
 
 impl Directory {
@@ -118,7 +121,8 @@ impl Directory {
         }
         let mut by_guid: Vec<(Guid, PortId)> = fabric.lid_ports().map(|port| (fabric.port_guid(port), port)).collect();
         by_guid.sort_unstable();
-        Ok(Directory { facts, by_guid })
+        let partitions = SharedPartitions::new(&facts.p_keys);
+        Ok(Directory { facts, by_guid, partitions })
     }
 
     /// The facts that the directory was built from.
@@ -200,6 +204,16 @@ impl Directory {
     /// PortInfo as the port reported it.
     pub fn port_info(&self, port: PortId) -> Option<&PortInfo> {
         self.facts.ports[port.index()].as_ref()
+    }
+
+    /// The key of packets from one port that owns LIDs to another; none if they share no partition, or not the one that
+    /// `asked` names. A key that was asked for is answered as it was asked, with or without its bit of full members.
+    pub(super) fn p_key(&self, from: PortId, to: PortId, asked: Option<PKey>) -> Option<PKey> {
+        let (from, to) = (from.index(), to.index());
+        match asked {
+            Some(key) => self.partitions.share(from, to, key).then_some(key),
+            None => self.partitions.shared(from, to),
+        }
     }
 
     /// The LIDs by which paths reach a port while `half` is active: those of the half, or the only LID if the port has

@@ -1,16 +1,17 @@
 //! One path within the subnet: its pair of LIDs, its service levels, and its record if it meets every limit of the
 //! request.
 //!
-//! A path pairs a DLID of the active half with the SLID of the same rank. Replies swap the pair and therefore take that
-//! rank's path back. Service ID, QoS class, traffic class and flow label do not affect the path; the answer repeats the
-//! values of the request. Only the default partition exists. Deliberately omitted: multicast and raw traffic.
+//! A path pairs a DLID of the active half with the SLID of the same rank. Replies swap the pair and therefore take
+//! that rank's path back. Service ID, QoS class, traffic class and flow label do not affect the path; the answer
+//! repeats the values of the request. Ports that share no partition have no path (`partitions`). Deliberately
+//! omitted: multicast and raw traffic.
 
 use super::directory::Directory;
 use super::path_capacity::{PathCapacity, PathRate};
 use crate::fabric::PortId;
-use crate::ids::{Half, Lid, Sl};
+use crate::ids::{Half, Lid, PKey, Sl};
 use crate::wire::sa::{ComponentMask, PathRecord, Selector};
-use crate::wire::{DEFAULT_P_KEY, Mtu, status};
+use crate::wire::{Mtu, status};
 
 /// The largest value of PathRecord:PacketLifeTime.
 const MOST_LIFE_TIME: u8 = 63;
@@ -122,14 +123,14 @@ impl<'a> PathQuery<'a> {
     pub(super) fn path(&self, leg: &Leg, crossings: u8) -> Option<PathRecord> {
         let &Leg { from: source, to: destination, slid, dlid, levels } = leg;
         let (asked, has) = (&self.asked, |component: u32| self.mask.has(component));
+        let p_key = self.directory.p_key(source, destination, has(PathRecord::P_KEY).then_some(PKey(asked.p_key)))?;
         let route = PathCapacity::walk(self.directory, source, dlid)?;
         // Replies come back to the SLID.
         let answered = levels.coming.is_some_and(|sl| self.level(destination, slid, Some(sl)).is_some());
         let reversible = answered && PathCapacity::walk(self.directory, destination, slid).is_some();
         let no_raw = !(has(PathRecord::RAW_TRAFFIC) && asked.raw_traffic);
         let can_return = reversible || !(has(PathRecord::REVERSIBLE) && asked.reversible);
-        let partition = !has(PathRecord::P_KEY) || asked.p_key & 0x7FFF == DEFAULT_P_KEY & 0x7FFF;
-        if !(no_raw && can_return && partition) {
+        if !(no_raw && can_return) {
             return None;
         }
         Some(PathRecord {
@@ -141,7 +142,7 @@ impl<'a> PathQuery<'a> {
             flow_label: if has(PathRecord::FLOW_LABEL) { asked.flow_label } else { 0 },
             traffic_class: levels.traffic_class,
             reversible,
-            p_key: DEFAULT_P_KEY,
+            p_key: p_key.0,
             qos_class: if has(PathRecord::QOS_CLASS) { asked.qos_class } else { 0 },
             sl: levels.going,
             mtu_selector: Selector::Exactly,

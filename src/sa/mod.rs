@@ -6,13 +6,14 @@
 //! that waits is bounded ([`SaLimits`]): beyond the limit, a client is answered *busy* or *no resources* and must query
 //! again. Costs: a path between two given ports takes two walks along forwarding tables, whatever the size of the
 //! fabric; a table is as long as its records. Deliberately omitted: multicast groups, MultiPathRecord and TraceRecord,
-//! partitions other than the default one, GUID aliases, redirection.
+//! whether the asker shares a partition with the ports that it asks about, GUID aliases, redirection.
 
 mod agenda;
 mod answer;
 mod directory;
 mod legs;
 mod modelled;
+mod partitions;
 mod path_capacity;
 mod paths;
 mod prefix_routes;

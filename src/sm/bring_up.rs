@@ -437,7 +437,7 @@ pub(super) fn equip(
         lmc: config.lmc,
         reserved_sl: config.policy.reserved_sl,
     };
-    Ok(bring_up.equip(&assign(found)?)?)
+    Ok(bring_up.equip_routed_or_not(&assign(found)?)?)
 }
 
 fn brought_up(fabric: Arc<Fabric>, sm: PortId, routing: FoundRouting, arrival: SubnetArrival) -> BroughtUp {

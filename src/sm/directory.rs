@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::responder::SharedResponder;
 use crate::fabric::Fabric;
-use crate::ids::Sl;
+use crate::ids::{PKey, Sl};
 use crate::sa::{Directory, DirectoryError, DirectoryFacts, FirstOfHalf, OfLayers, Reserving, ServiceLevels};
 use crate::subnet::{Manager, Outlook};
 use crate::tables::PathLayers;
@@ -32,7 +32,7 @@ pub(super) fn publish<T: Transport>(
         nodes: fabric.nodes().map(node).map(|known| known.map(|(info, _)| info.clone())).collect(),
         switches: fabric.nodes().map(node).map(|known| known.and_then(|(_, info)| info.clone())).collect(),
         ports: fabric.ports().map(|(id, _)| manager.port_info(id).cloned()).collect(),
-        p_keys: vec![Vec::new(); fabric.port_count()],
+        p_keys: fabric.ports().map(|(id, _)| manager.p_keys(id).map_or_else(Vec::new, table)).collect(),
         vl_arbitration: BTreeMap::new(),
         subnet_prefix: config.subnet_prefix,
         packet_life_time: config.limits.life_time_value,
@@ -43,6 +43,11 @@ pub(super) fn publish<T: Transport>(
     let directory = Directory::new(facts)?;
     responder.borrow_mut().set_directory(directory);
     Ok(())
+}
+
+/// The P_Keys of a port whose table was read. It is not empty, which would say that it was not.
+fn table(keys: &[PKey]) -> Vec<u16> {
+    if keys.is_empty() { vec![0] } else { keys.iter().map(|key| key.0).collect() }
 }
 
 /// The service levels that the routing functions of the halves require, and the one reserved for switches.

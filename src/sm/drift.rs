@@ -1,11 +1,13 @@
-//! Addresses and forwarding entries that were changed from outside, found by asking devices in turn.
+//! Addresses, forwarding entries and partitions that were changed from outside, found by asking devices in turn.
 //!
 //! Port-change bits and traps report links, not a LID or an entry that another program wrote. So after each light sweep
 //! the manager makes as many further requests as there are switches, and after a few sweeps it has asked all devices; a
-//! survey reads every LID at once. Values that differ are rewritten, because no proof covers them.
+//! survey reads every LID at once. Values that differ are rewritten, because no proof covers them; but partition tables
+//! are others' to write, and are read anew.
 
 use super::config::Config;
 use super::error::SmError;
+use super::partitions;
 use super::set_up;
 use super::settings::Basis;
 use crate::driver::Running;
@@ -14,7 +16,7 @@ use crate::ids::{Lid, Lmc, PortNum};
 use crate::subnet::{Ask, Manager, RequestTarget};
 use crate::tables::{LFT_BLOCK, Lft, Write};
 use crate::transport::Transport;
-use crate::wire::{AttributeId, LinearForwardingTable, PortInfo};
+use crate::wire::{AttributeId, LinearForwardingTable, PKeyTable, PortInfo};
 use std::collections::BTreeSet;
 
 /// Questions after each light sweep, if there are fewer switches.
@@ -25,6 +27,8 @@ const LEAST: usize = 16;
 enum Question {
     Address(PortId),
     Block(NodeId, u16),
+    /// The first block of a partition table.
+    Keys(PortId),
 }
 
 /// Where the round of requests continues.
@@ -38,6 +42,7 @@ pub(super) struct Rounds {
 pub(super) struct Drift {
     ports: Vec<PortId>,
     blocks: Vec<(NodeId, u16)>,
+    keys: Vec<PortId>,
 }
 
 impl Drift {
@@ -46,7 +51,12 @@ impl Drift {
         &self.ports
     }
 
-    /// The differences, in words; `None` if there are none.
+    /// The ports whose partition tables begin otherwise than when they were read.
+    pub(super) fn keys(&self) -> &[PortId] {
+        &self.keys
+    }
+
+    /// The differences that are to be mended, in words; `None` if there are none.
     pub(super) fn in_words(&self, fabric: &Fabric) -> Option<String> {
         let port = |&port: &PortId| format!("the LIDs of {}", fabric.describe_port(port));
         let block = |&(switch, block): &(NodeId, u16)| format!("block {block} of {}", fabric.describe_node(switch));
@@ -72,6 +82,7 @@ pub(super) async fn look<T: Transport>(
     let answers = |question: &Question| match *question {
         Question::Address(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PortInfo),
         Question::Block(switch, _) => !manager.failed_lately(switch, AttributeId::LinearForwardingTable),
+        Question::Keys(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PKeyTable),
     };
     let share = all.switches.len().max(LEAST).min(all.count());
     let turn = (rounds.next..rounds.next + share).map(|rank| all.get(rank % all.count()));
@@ -83,6 +94,7 @@ pub(super) async fn look<T: Transport>(
         Question::Block(switch, block) => {
             Ask::get(RequestTarget::Node(switch), AttributeId::LinearForwardingTable, block.into())
         }
+        Question::Keys(port) => partitions::reading(fabric, port, 0),
     };
     let Some(answers) = manager.ask_beside(asked.iter().map(ask).collect(), true).await? else {
         return Ok(Drift::default());
@@ -106,7 +118,10 @@ pub(super) async fn look<T: Transport>(
                     drift.blocks.push((switch, block));
                 }
             }
-            Question::Address(_) => {}
+            Question::Keys(port) if !partitions::is_known(manager, port, &PKeyTable::decode(&data)) => {
+                drift.keys.push(port);
+            }
+            Question::Address(_) | Question::Keys(_) => {}
         }
     }
     Ok(drift)
@@ -118,7 +133,7 @@ pub(super) fn of_addresses<T: Transport>(manager: &Manager<T>, running: &Running
     let is_there = |&port: &PortId| addressed(&running.alive, port);
     let drifted = |port: &PortId| manager.port_info(*port).is_some_and(|info| differs(fabric, *port, info));
     let ports = fabric.lid_ports().filter(|&port| addressed(fabric, port)).filter(is_there).filter(drifted).collect();
-    Drift { ports, blocks: Vec::new() }
+    Drift { ports, ..Drift::default() }
 }
 
 /// Gives devices back what they were given.
@@ -154,12 +169,14 @@ impl Questions {
     }
 
     fn count(&self) -> usize {
-        self.ports.len() + self.switches.len() * self.blocks
+        2 * self.ports.len() + self.switches.len() * self.blocks
     }
 
     fn get(&self, rank: usize) -> Question {
-        match rank.checked_sub(self.ports.len()) {
-            None => Question::Address(self.ports[rank]),
+        let ports = self.ports.len();
+        match rank.checked_sub(2 * ports) {
+            None if rank < ports => Question::Address(self.ports[rank]),
+            None => Question::Keys(self.ports[rank - ports]),
             Some(at) => Question::Block(self.switches[at / self.blocks], (at % self.blocks) as u16),
         }
     }

@@ -1,19 +1,15 @@
 //! What a port needs besides PortInfo before it may carry data: an arbitration list with every lane, and a partition.
 //!
 //! A lane without an entry never sends and so never drains (docs/PROOF.md, M3). A port whose list already serves every
-//! lane keeps it, whichever manager wrote it. A port that is a member of any partition keeps its table: the program
-//! that configured it, with limited membership or without the default partition, decides which ports may communicate.
-//! Only an empty table, under which no port can communicate with it at all, gets the default partition.
+//! lane keeps it, whichever manager wrote it. [`partitions`] sees to the partition.
 
 use super::error::SmError;
+use super::partitions;
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{PortNum, VlSet};
+use crate::ids::VlSet;
 use crate::subnet::{Ask, AskResult, FailingAs, Manager, RequestTarget, SubnetError};
 use crate::transport::Transport;
-use crate::wire::{
-    AttributeId, DEFAULT_P_KEY, Method, PKeyTable, SMP_DATA_SIZE, VlArbitrationBlock, VlArbitrationEntry,
-    VlArbitrationTable,
-};
+use crate::wire::{AttributeId, Method, SMP_DATA_SIZE, VlArbitrationBlock, VlArbitrationEntry, VlArbitrationTable};
 
 /// The weight of each lane, in units of 64 bytes.
 const WEIGHT: u8 = 64;
@@ -30,13 +26,7 @@ pub(super) async fn provide<T: Transport>(
 ) -> Result<(), SmError> {
     let cabled: Vec<PortId> = ports.iter().copied().filter(|&port| fabric.peer(port).is_some()).collect();
     serve_lanes(manager, fabric, &cabled, lanes).await?;
-    let owners: Vec<PortId> = ports.iter().copied().filter(|&port| owns_keys(fabric, port)).collect();
-    join_partition(manager, fabric, &owners).await
-}
-
-fn owns_keys(fabric: &Fabric, port: PortId) -> bool {
-    let at = fabric.port(port);
-    !fabric.node(at.node).is_switch() || at.num == PortNum::ZERO
+    partitions::join(manager, fabric, ports).await
 }
 
 /// Writes a list of all lanes to each port whose own list does not serve them all.
@@ -90,7 +80,7 @@ pub(super) async fn serve_lanes<T: Transport>(
 }
 
 /// What a device answered; none where it refused or was silent, which is on record.
-fn answered(answer: AskResult) -> Result<Option<Box<[u8; SMP_DATA_SIZE]>>, SmError> {
+pub(super) fn answered(answer: AskResult) -> Result<Option<Box<[u8; SMP_DATA_SIZE]>>, SmError> {
     match answer {
         Ok(data) => Ok(Some(data)),
         Err(error) if error.is_fatal() => Err(error.into()),
@@ -110,63 +100,6 @@ fn list(lanes: VlSet) -> VlArbitrationTable {
         *entry = VlArbitrationEntry { vl, weight: WEIGHT };
     }
     table
-}
-
-/// Writes the default P_Key into each partition table that has no key at all. Nothing that is proved rests on it: a
-/// port that does not take it is on record, and its table stays as it is.
-async fn join_partition<T: Transport>(
-    manager: &mut Manager<T>,
-    fabric: &Fabric,
-    ports: &[PortId],
-) -> Result<(), SmError> {
-    let modifier = |port: PortId| match fabric.node(fabric.port(port).node).is_switch() {
-        true => PKeyTable::modifier(PortNum::ZERO, 0),
-        // A CA has one table for each port, read through that port.
-        false => 0,
-    };
-    let get = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::PKeyTable, modifier(port));
-    let answers = manager.ask(ports.iter().map(get).collect()).await?;
-    let mut writes = Vec::new();
-    for (&port, answer) in ports.iter().zip(answers) {
-        let Some(data) = answered(answer)? else { continue };
-        let mut table = PKeyTable::decode(&data);
-        if table.keys.iter().any(|&key| names_a_partition(key))
-            || in_later_blocks(manager, port, modifier(port)).await?
-        {
-            continue;
-        }
-        table.keys[0] = DEFAULT_P_KEY;
-        writes
-            .push((port, Ask::set(RequestTarget::Port(port), AttributeId::PKeyTable, modifier(port), table.encode())));
-    }
-    let answers = manager.ask(writes.iter().map(|(_, ask)| ask.clone()).collect()).await?;
-    for ((port, _), answer) in writes.iter().zip(answers) {
-        let Some(data) = answered(answer)? else { continue };
-        if !PKeyTable::decode(&data).keys.contains(&DEFAULT_P_KEY) {
-            let node = fabric.port(*port).node;
-            manager.device_fails(node, AttributeId::PKeyTable, Method::Set, FailingAs::HoldsOther, false);
-        }
-    }
-    Ok(())
-}
-
-/// Whether an entry of a partition table names a partition, of which the port is then a full or limited member.
-fn names_a_partition(key: u16) -> bool {
-    key & 0x7FFF != 0
-}
-
-/// Whether a port whose first block of keys is empty has keys in another one, or does not say.
-async fn in_later_blocks<T: Transport>(manager: &mut Manager<T>, port: PortId, first: u32) -> Result<bool, SmError> {
-    let keys = manager.key_room(port);
-    let blocks = usize::from(keys).div_ceil(PKeyTable::BLOCK) as u32;
-    let asks = (1..blocks).map(|block| Ask::get(RequestTarget::Port(port), AttributeId::PKeyTable, first + block));
-    for answer in manager.ask(asks.collect()).await? {
-        match answered(answer)? {
-            Some(data) if !PKeyTable::decode(&data).keys.iter().any(|&key| names_a_partition(key)) => {}
-            _ => return Ok(true),
-        }
-    }
-    Ok(false)
 }
 
 #[cfg(test)]

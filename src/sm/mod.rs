@@ -29,6 +29,7 @@ mod moving;
 mod opening;
 mod orders;
 pub mod pace;
+mod partitions;
 mod peers;
 mod pending;
 mod planning;

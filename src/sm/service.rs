@@ -14,6 +14,7 @@ use super::lifecycle::{self, BACK_OFF_NS, LifecycleCommand, LifecycleEvent, Life
 use super::mailbox::Happening;
 use super::opening;
 use super::orders::ManagerOrder;
+use super::partitions;
 use super::peers::PeerManagers;
 use super::planning::{Planning, SERVING_NS};
 use super::upkeep::{SLICE_NS, Upkeep};
@@ -370,6 +371,7 @@ async fn bring_up<T: Transport>(
     attempt.began_ns = manager.now_ns();
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
+    manager.forget_p_keys();
     context.config.lmc = bring_up::lmc_to_keep(&found, settled.lmc, context.config.lmc_is_required);
     context.config.data_vls = settled.data_vls;
     context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
@@ -464,10 +466,13 @@ async fn brought_up<T: Transport>(
     context: &mut Context,
 ) -> Result<BroughtUp, SmError> {
     keys::refuse_locked(manager, &found.fabric, found.sm_port, context.config.m_key).await?;
-    match take_up(manager, found, context).await? {
-        Some(up) => Ok(up),
-        None => begin(manager, found, context).await,
-    }
+    let up = match take_up(manager, found, context).await? {
+        Some(up) => up,
+        None => begin(manager, found, context).await?,
+    };
+    partitions::read_unknown(manager, &up.running.alive).await?;
+    partitions::warn_of_others(manager, &up.running.alive);
+    Ok(up)
 }
 
 /// The subnet without the devices that are left out, once nothing passes between them and the rest.

@@ -20,6 +20,7 @@ use super::mailbox::{Happening, SubnetView};
 use super::mirroring;
 use super::orders::{ManagerOrder, OrderAnswer, OrderId};
 use super::pace::{Seen, SweepPace};
+use super::partitions;
 use super::peers::PeerManagers;
 use super::planning::computed;
 use super::set_up;
@@ -370,6 +371,7 @@ impl<T: Transport> Upkeep<T> {
         if !self.may_mend(context) {
             return Ok(());
         }
+        self.follow_partitions(&running, &found).await?;
         if let Err(error) = self.mend(context, &running, &found).await {
             if error.is_fatal() {
                 return Err(error);
@@ -377,6 +379,16 @@ impl<T: Transport> Upkeep<T> {
             tracing::warn!(%error, "writing again what somebody else has changed");
             self.driver.subnet_mut().manager.leave_out_faulty(began_ns, 2);
         }
+        Ok(())
+    }
+
+    /// Has the SA answer by partition tables that somebody else has changed.
+    async fn follow_partitions(&mut self, running: &Running, found: &Drift) -> Result<(), SmError> {
+        let Some(&first) = found.keys().first() else { return Ok(()) };
+        let first = running.routed.describe_port(first);
+        tracing::info!(ports = found.keys().len(), first, "the SA follows partition tables that have changed");
+        partitions::read(&mut self.driver.subnet_mut().manager, &running.alive, found.keys()).await?;
+        self.publish();
         Ok(())
     }
 
@@ -724,7 +736,8 @@ impl<T: Transport> Upkeep<T> {
         let manager = &mut self.driver.subnet_mut().manager;
         let down = ports_to_set_up(&used, |port| manager.port_info(port));
         set_up::configure(manager, &Basis::of(&running, &context.config), &down).await?;
-        Ok(())
+        // Those of newcomers that another manager has brought up.
+        partitions::read_unknown(manager, &running.alive).await
     }
 
     /// Handles devices whose ports went down and returned between two sweeps with their cables unchanged. They may only
@@ -754,7 +767,10 @@ impl<T: Transport> Upkeep<T> {
         let writes = plan::writes_to(fabric, &devices, &running.tables.lfts, steady);
         manager.apply(fabric, &writes, WriteOrder::Any).await?;
         // A port that bounced once more waits for the next look, and keeps no other one waiting.
-        set_up::activate(manager, fabric, &bounced).await
+        set_up::activate(manager, fabric, &bounced).await?;
+        // A device that was switched off and on has the partitions of its own.
+        self.publish();
+        Ok(())
     }
 
     /// Writes what is recorded to devices that are unused, because they or their connections are set aside, and that

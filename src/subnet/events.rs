@@ -110,16 +110,19 @@ impl<T: Transport> Manager<T> {
 
     /// Whether the manager's own port is no longer ACTIVE, though it was when it was last read: its link went down, and
     /// may be back. The trap that reports this may be lost with the link, and the light sweep that shows it may be ten
-    /// seconds off; so the port is read once a second. Its device answers in any case; silence says nothing. For use
-    /// as often as wanted.
+    /// seconds off, and asks nobody where there is no switch; so the port is read once a second. Its device answers in
+    /// any case; silence says nothing. For use as often as wanted.
     ///
     /// # Errors
     /// The port failed.
     pub async fn own_port_went_down(&mut self) -> Result<bool, SubnetError> {
         let now_ns = self.transport.now_ns();
-        let sweeps_often = self.timing.light_sweep_ns.is_some_and(|period_ns| period_ns <= OWN_PORT_NS);
+        let has_switches = self.topology.as_ref().is_some_and(|known| known.fabric.switches().next().is_some());
+        let sweeps_often = has_switches && self.timing.light_sweep_ns.is_some_and(|period_ns| period_ns <= OWN_PORT_NS);
         let Some((place, device)) = self.own_place() else { return Ok(false) };
-        let was_active = self.port_infos.get(&place).is_some_and(|known| known.port_state == PortState::Active);
+        // Without a switch nobody else reports it, and another question may have shown it in passing.
+        let was_active =
+            !has_switches || self.port_infos.get(&place).is_some_and(|known| known.port_state == PortState::Active);
         if sweeps_often || !was_active || now_ns < self.own_port_due_ns {
             return Ok(false);
         }

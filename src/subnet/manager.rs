@@ -7,6 +7,7 @@ use super::events::OWN_PORT_NS;
 use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
 use super::fence::{Fence, FenceState};
 use super::health::Health;
+use super::held_keys::HeldKeys;
 use super::missing::MissingDevices;
 use super::paths::{DirectedPath, DirectedPaths};
 use super::responder::Respond;
@@ -94,6 +95,8 @@ pub struct Manager<T> {
     pub(super) token_reports: Vec<TokenReport>,
     /// The last PortInfo of each port, by node GUID and number.
     pub(super) port_infos: BTreeMap<(Guid, PortNum), PortInfo>,
+    /// The P_Key tables of ports.
+    pub(super) held_keys: HeldKeys,
     /// The last NodeInfo and SwitchInfo of each device, by its GUID.
     pub(super) node_infos: BTreeMap<Guid, (NodeInfo, Option<SwitchInfo>)>,
     /// Until when a copy of a repeated `Set` may be in flight.
@@ -208,6 +211,7 @@ impl<T: Transport> Manager<T> {
             last_trap: BTreeMap::new(),
             token_reports: Vec::new(),
             port_infos: BTreeMap::new(),
+            held_keys: HeldKeys::default(),
             node_infos: BTreeMap::new(),
             quiet_at_ns: 0,
             sa_half: Half::default(),

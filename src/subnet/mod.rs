@@ -21,6 +21,7 @@ mod exchange;
 mod fence;
 mod glance;
 mod health;
+mod held_keys;
 mod manager;
 mod missing;
 mod paths;

@@ -232,8 +232,82 @@ fn limits_are_meant_as_their_selector_says() {
     assert_eq!(bench.get(&mask, &sl(9)), Err(status::NO_RECORDS));
     let key = |p_key| PathRecord { p_key, ..asked.clone() };
     let mask = [PAIR[0], PAIR[1], PathRecord::P_KEY];
-    assert_eq!(bench.get(&mask, &key(0x7FFF)).map(|path| path.p_key), Ok(0xFFFF));
-    assert_eq!(bench.get(&mask, &key(0x8001)), Err(status::NO_RECORDS));
+    assert_eq!(bench.get(&mask, &key(0x7FFF)).map(|path| path.p_key), Ok(0x7FFF), "as OpenSM: the key asked for");
+    for other in [0x8001, 0x8000, 0] {
+        assert_eq!(bench.get(&mask, &key(other)), Err(status::NO_RECORDS), "{other:#x}");
+    }
+}
+
+/// Hosts 1 to 8 of a subnet with these P_Key tables; the others', and those of switches, are not known.
+fn parted(tables: [&[u16]; 8]) -> Bench {
+    let bench = Bench::new("fat-tree-4-2", 1);
+    let mut facts = bench.directory.facts().clone();
+    facts.p_keys.fill(Vec::new());
+    for (host, keys) in (1..).zip(tables) {
+        facts.p_keys[bench.host(host).index()] = keys.to_vec();
+    }
+    Bench::over(facts, SaLimits::default())
+}
+
+#[test]
+fn a_path_is_of_a_partition_that_both_ends_hold_and_one_of_them_in_full() {
+    let limited: &[u16] = &[0x7FFF];
+    let blue: &[u16] = &[0x7FFF, 0x8010];
+    // As read: unused entries, and the default partition behind others.
+    let several: &[u16] = &[0, 0x8100, 0x8020, 0x0010, 0xFFFF];
+    let without: &[u16] = &[0x8020, 0, 0x0100];
+    let mut bench = parted([limited, limited, blue, blue, several, without, &[0], &[0x0020]]);
+    let mut key = |from: usize, to: usize, asked: Option<u16>| {
+        let mut wanted = pair(&bench, bench.host(from), bench.host(to));
+        wanted.p_key = asked.unwrap_or_default();
+        let mask = [PAIR[0], PAIR[1], PathRecord::P_KEY];
+        bench.get(if asked.is_some() { &mask } else { &PAIR }, &wanted).map(|path| path.p_key)
+    };
+    let none = Err(status::NO_RECORDS);
+    // Host 9 has no known table: it counts as a full member of the default partition.
+    assert_eq!((key(9, 10, None), key(9, 1, None), key(1, 9, None)), (Ok(0xFFFF), Ok(0xFFFF), Ok(0x7FFF)));
+    assert_eq!((key(1, 2, None), key(1, 3, None), key(1, 1, None)), (none, none, none), "limited members");
+    assert_eq!((key(3, 4, None), key(4, 3, None)), (Ok(0x8010), Ok(0x8010)));
+    // The default partition first, then by the first byte on the wire that counts least: 0x0100 before 0x0020.
+    assert_eq!((key(5, 9, None), key(5, 3, None), key(3, 5, None)), (Ok(0xFFFF), Ok(0xFFFF), Ok(0x7FFF)));
+    assert_eq!((key(5, 6, None), key(6, 5, None)), (Ok(0x8100), Ok(0x0100)));
+    assert_eq!((key(6, 8, None), key(8, 6, None), key(6, 9, None)), (Ok(0x8020), Ok(0x0020), none));
+    assert_eq!((key(7, 9, None), key(9, 7, None), key(7, 7, None)), (none, none, none), "a table without a key");
+    // Asked for one, with or without the bit of full members, the answer repeats it.
+    for asked in [0x0010, 0x8010] {
+        assert_eq!(
+            (key(3, 4, Some(asked)), key(3, 5, Some(asked)), key(5, 3, Some(asked))),
+            (Ok(asked), Ok(asked), Ok(asked))
+        );
+        assert_eq!((key(3, 9, Some(asked)), key(1, 2, Some(asked))), (none, none));
+    }
+    assert_eq!(
+        (key(3, 4, Some(0xFFFF)), key(3, 9, Some(0xFFFF)), key(5, 9, Some(0xFFFF))),
+        (none, Ok(0xFFFF), Ok(0xFFFF))
+    );
+}
+
+#[test]
+fn a_table_of_paths_has_those_that_share_a_partition() {
+    let (limited, blue): (&[u16], &[u16]) = (&[0x7FFF], &[0x7FFF, 0x8010]);
+    let mut bench = parted([limited, limited, blue, blue, &[0xFFFF], &[0xFFFF], &[0], &[0xFFFF]]);
+    let mut peers = |from: usize, asked: Option<u16>| {
+        let sgid = bench.directory.gid(bench.host(from));
+        let wanted = PathRecord { sgid, numb_path: 1, p_key: asked.unwrap_or_default(), ..PathRecord::default() };
+        let mask = [PathRecord::SGID, PathRecord::NUMB_PATH, PathRecord::P_KEY];
+        let paths = bench.table(&mask[..if asked.is_some() { 3 } else { 2 }], &wanted).unwrap();
+        let hosts: Vec<usize> = (0..=10)
+            .filter(|&to| {
+                let dgid = bench.directory.gid(bench.host(to));
+                paths.iter().any(|path| path.dgid == dgid)
+            })
+            .collect();
+        hosts
+    };
+    assert_eq!(peers(1, None), [0, 5, 6, 8, 9, 10]);
+    assert_eq!(peers(3, None), [0, 3, 4, 5, 6, 8, 9, 10]);
+    assert_eq!((peers(3, Some(0x8010)), peers(1, Some(0x8010))), (vec![3, 4], vec![]));
+    assert_eq!(peers(7, None), Vec::<usize>::new());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! write: the rest of the subnet is served, and what is wrong is said.
 
 mod at_a_switch;
+mod back_to_back;
 mod bounced;
 mod fenced;
 mod hosts_first;

@@ -16,7 +16,7 @@ use reconfig::sm::{
 };
 use reconfig::subnet::{Manager, Respond, SourceControl, Timing};
 use reconfig::transport::{Datagram, Transport, TransportError};
-use reconfig::wire::sa::{ComponentMask, PathRecord, SaMad};
+use reconfig::wire::sa::{ComponentMask, PathRecord, Record, SaMad};
 use reconfig::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp, status};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -293,6 +293,11 @@ impl Scene {
 
     /// Whether the SA names a path from one host to another.
     pub fn sa_names_a_path(&self, from: &str, to: &str) -> bool {
+        self.sa_path(from, to).is_some()
+    }
+
+    /// The path that the SA names from one host to another.
+    pub fn sa_path(&self, from: &str, to: &str) -> Option<PathRecord> {
         let [slid, dlid] = [from, to].map(|name| self.transport.with(|sim| sim.port_lid(self.port(name))));
         let components = [PathRecord::SLID, PathRecord::DLID, PathRecord::NUMB_PATH];
         let asked = PathRecord { slid, dlid, numb_path: 1, ..PathRecord::default() };
@@ -300,7 +305,8 @@ impl Scene {
         let bytes = Box::new(mad.encode());
         let datagram = Datagram { lid: slid, from: None, qp: 1, sl: Sl::default(), bytes };
         let answers = self.responder.borrow_mut().take(&datagram, self.now_ns()).unwrap_or_default();
-        answers.iter().any(|answer| SaMad::decode(&answer.bytes).is_ok_and(|answer| answer.status == status::SUCCESS))
+        let mut answers = answers.iter().filter_map(|answer| SaMad::decode(&answer.bytes).ok());
+        answers.find(|answer| answer.status == status::SUCCESS).map(|answer| PathRecord::from_data(&answer.data))
     }
 
     /// Lets the manager do what it can now.

@@ -5,7 +5,7 @@ use super::scene::{S, Scene, Setup};
 use reconfig::fabric::PortId;
 use reconfig::ids::{Lid, Lmc};
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
-use reconfig::sm::{Happening, Takeover};
+use reconfig::sm::{Happening, SubnetArrival, Takeover};
 use reconfig::wire::{AttributeId, DEFAULT_P_KEY, Method, PKeyTable, PortInfo, SMP_DATA_SIZE};
 
 fn up(setup: Setup) -> Scene {
@@ -56,6 +56,44 @@ fn keys(own: &[u16]) -> [u8; SMP_DATA_SIZE] {
     let mut table = PKeyTable { keys: [0; 32] };
     table.keys[..own.len()].copy_from_slice(own);
     table.encode()
+}
+
+/// Somebody else has partitioned the subnet: the SA follows once the ports were asked in turn, and so does the SA of a
+/// manager that takes over. Who is switched off and on comes back with the default partition.
+#[test]
+fn the_sa_answers_by_the_partitions_that_ports_hold() {
+    let mut scene = up(Setup::default());
+    let key = |scene: &Scene, from: u8, to: u8| {
+        let path = scene.sa_path(&format!("host-{from} HCA-1"), &format!("host-{to} HCA-1"));
+        path.map(|path| path.p_key)
+    };
+    assert_eq!((key(&scene, 9, 10), key(&scene, 11, 12)), (Some(0xFFFF), Some(0xFFFF)));
+    let held: [(u8, &[u16]); 4] = [(9, &[0x7FFF]), (10, &[0x7FFF]), (11, &[0x7FFF, 0x8010]), (12, &[0x7FFF, 0x8010])];
+    for (host, own) in held {
+        scene.meddle(&format!("host-{host} HCA-1"), Method::Set, AttributeId::PKeyTable, 0, keys(own));
+    }
+    let ways = [(9, 10), (10, 9), (9, 11), (11, 12), (12, 11), (9, 1), (1, 9), (1, 2), (9, 9)];
+    let wanted = [None, None, None, Some(0x8010), Some(0x8010), Some(0x7FFF), Some(0xFFFF), Some(0xFFFF), None];
+    let is_followed = |scene: &Scene| ways.map(|(from, to)| key(scene, from, to)) == wanted;
+    assert!(scene.until(120 * S, is_followed), "{:?}", ways.map(|(from, to)| key(&scene, from, to)));
+    assert_eq!((mended(&scene), scene.failures()), (0, vec![]), "nothing is written");
+
+    let mut scene = scene.another(Setup::default());
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    assert_eq!(scene.arrival(), Some(SubnetArrival::Adopted));
+    assert!(is_followed(&scene), "at once: {:?}", ways.map(|(from, to)| key(&scene, from, to)));
+    for (host, own) in held {
+        let table =
+            scene.meddle(&format!("host-{host} HCA-1"), Method::Get, AttributeId::PKeyTable, 0, [0; SMP_DATA_SIZE]);
+        assert_eq!(table, keys(own), "host {host}");
+    }
+
+    let host = scene.node("host-9 HCA-1");
+    scene.transport.with(|sim| sim.kill(host));
+    scene.pass(S / 10);
+    scene.transport.with(|sim| sim.revive(host));
+    assert!(scene.until(30 * S, |scene| key(scene, 9, 10) == Some(0xFFFF)), "{:?}", scene.failures());
+    assert_eq!((key(&scene, 10, 9), key(&scene, 10, 11)), (Some(0x7FFF), None));
 }
 
 /// A limited member stays limited, and who is kept out of the default partition stays out.

@@ -32,6 +32,7 @@ pub mod pace;
 mod peers;
 mod pending;
 mod planning;
+mod registering;
 pub mod rescue;
 mod responder;
 mod service;

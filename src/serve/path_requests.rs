@@ -80,8 +80,10 @@ impl PathRequests {
         self.next += 1;
         let tid = OWN_ID << 48 | self.next;
         self.asked.insert(tid, (wanted, until_ns));
-        let record = PathRecord { slid, dlid, numb_path: 1, reversible: true, ..PathRecord::default() };
-        let bits = [PathRecord::SLID, PathRecord::DLID, PathRecord::NUMB_PATH, PathRecord::REVERSIBLE];
+        // Not of a reversible one alone: data goes one way, and where an engine separates paths by service levels, many
+        // answers would not come back on the same level.
+        let record = PathRecord { slid, dlid, numb_path: 1, ..PathRecord::default() };
+        let bits = [PathRecord::SLID, PathRecord::DLID, PathRecord::NUMB_PATH];
         SaMad::request(Method::Get, ComponentMask::of(&bits), &record).with_tid(tid).encode()
     }
 

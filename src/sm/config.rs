@@ -49,6 +49,9 @@ pub struct Config {
     pub limits: AgeLimits,
     /// The shortest interval between traps, 4.096 µs × 2^n (`subnet_timeout`).
     pub subnet_timeout: u8,
+    /// Whether hosts are asked to register again with the SA where this manager becomes the one that answers (not
+    /// `no_clients_rereg`).
+    pub asks_clients: bool,
     /// Where long computations run.
     pub planning: Planning,
     /// What to do with a running subnet whose tables can neither be proved nor repaired with a proof.
@@ -84,6 +87,7 @@ impl Config {
             remote: Remote::none().into(),
             limits: AgeLimits::default(),
             subnet_timeout: 18,
+            asks_clients: true,
             planning: Planning::Inline,
             takeover: Takeover::default(),
             allows_adaptive: false,

@@ -33,6 +33,7 @@ mod partitions;
 mod peers;
 mod pending;
 mod planning;
+mod registering;
 pub mod rescue;
 mod responder;
 mod service;

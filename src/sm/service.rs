@@ -52,6 +52,7 @@ pub fn run(
 async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, until: RunUntil) -> Result<(), SmError> {
     manager.respond_by(context.responder.clone());
     manager.move_sources(context.config.sources);
+    manager.asks_clients(context.config.asks_clients);
     context.mailbox.borrow_mut().view.aside = context.aside().to_vec();
     if let Some(gap) = context.journal.as_ref().and_then(Journal::gap).map(str::to_string) {
         context.mailbox.borrow_mut().view.journal_gap = Some(gap.clone());
@@ -372,6 +373,8 @@ async fn bring_up<T: Transport>(
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
     manager.forget_p_keys();
+    // Whom an earlier attempt asked may have asked nobody since.
+    manager.take_asked();
     context.config.lmc = bring_up::lmc_to_keep(&found, settled.lmc, context.config.lmc_is_required);
     context.config.data_vls = settled.data_vls;
     context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);

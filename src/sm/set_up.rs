@@ -12,7 +12,7 @@ use crate::ids::{Lid, PortNum};
 use crate::subnet::{
     Ask, AskResult, FailingAs, Manager, REQUESTS_AT_A_TIME, RequestTarget, SubnetError, SubnetManager,
 };
-use crate::tables::{PortState, Write};
+use crate::tables::Write;
 use crate::transport::Transport;
 use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
 use std::collections::BTreeSet;
@@ -303,7 +303,8 @@ async fn configure_switches<T: Transport>(
 }
 
 /// Brings every cabled port from ARMED to ACTIVE: those of switches, and only then end ports, which send as soon as
-/// they may. The far end of a cable may become ACTIVE by itself as soon as the near end sends.
+/// they may, and are asked to register again in the same `Set`. The far end of a cable may become ACTIVE by itself as
+/// soon as the near end sends.
 pub(super) async fn activate<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -318,9 +319,7 @@ pub(super) async fn activate<T: Transport>(
     let (of_switches, ends): (Vec<PortId>, Vec<PortId>) = armed.into_iter().partition(is_of_switch);
     let mut fault = None;
     for ports in [of_switches, ends] {
-        let writes: Vec<Write> =
-            ports.into_iter().map(|port| Write::PortState { port, state: PortState::Active }).collect();
-        match manager.apply_each(fabric, &writes).await {
+        match manager.activate(fabric, &ports).await {
             Ok(_) => {}
             Err(error) if error.is_fatal() => return Err(error.into()),
             // The other ports become ACTIVE all the same.

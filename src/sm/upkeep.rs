@@ -23,6 +23,7 @@ use super::pace::{Seen, SweepPace};
 use super::partitions;
 use super::peers::PeerManagers;
 use super::planning::computed;
+use super::registering::Registering;
 use super::set_up;
 use super::settings::Basis;
 use super::unfit;
@@ -64,6 +65,8 @@ pub(super) struct Upkeep<T> {
     is_partial: bool,
     /// Whether something is known to be there and still to be brought in.
     newcomers: bool,
+    /// The end ports whose clients are still to be asked to register again.
+    pub(super) registering: Registering,
     /// While the manager's own port leads nowhere.
     unreached: Option<Unreached>,
 }
@@ -101,9 +104,22 @@ impl<T: Transport> Upkeep<T> {
         let rounds = drift::Rounds::default();
         let (seen, newcomers) = (Seen::Quiet, up.newcomers);
         let (sighting, instead, is_partial) = (None, None, false);
+        let asked = driver.subnet_mut().manager.take_asked();
+        let registering = Registering::new(&driver.running().routed, asked);
         let unreached = None;
-        let mut upkeep =
-            Upkeep { driver, aside, pace, seen, sighting, rounds, instead, is_partial, newcomers, unreached };
+        let mut upkeep = Upkeep {
+            driver,
+            aside,
+            pace,
+            seen,
+            sighting,
+            rounds,
+            instead,
+            is_partial,
+            newcomers,
+            registering,
+            unreached,
+        };
         upkeep.stands_in(context, up.instead.clone());
         upkeep.show(context);
         upkeep
@@ -207,7 +223,8 @@ impl<T: Transport> Upkeep<T> {
             // Each slice ends with a look at orders and the election, however quiet the subnet.
             let now_ns = self.now_ns();
             let due_ns = context.mailbox.borrow().lifecycle().due_ns();
-            let until_ns = due_ns.map_or(u64::MAX, |due_ns| due_ns.max(now_ns)).min(now_ns + SLICE_NS);
+            let slice_ns = if self.registering.is_under_way() { 0 } else { SLICE_NS };
+            let until_ns = due_ns.map_or(u64::MAX, |due_ns| due_ns.max(now_ns)).min(now_ns + slice_ns);
             let event = self.driver.subnet_mut().next_event(until_ns).await?;
             self.seen = match event {
                 None => Seen::Quiet,
@@ -289,6 +306,9 @@ impl<T: Transport> Upkeep<T> {
         if is_idle && self.driver.subnet_mut().manager.own_port_went_down().await? {
             return Ok(Some(LifecycleEvent::Noticed));
         }
+        if self.may_mend(context) {
+            self.ask_to_register().await?;
+        }
         Ok(None)
     }
 
@@ -352,7 +372,7 @@ impl<T: Transport> Upkeep<T> {
 
     /// Whether devices must hold what is recorded: no change is in progress or halted, and no other manager is to
     /// write.
-    fn may_mend(&self, context: &Context) -> bool {
+    pub(super) fn may_mend(&self, context: &Context) -> bool {
         let idle = matches!(context.mailbox.borrow().lifecycle(), LifecycleState::Idle(_));
         idle && context.responder.borrow().mandate() == Mandate::Full
     }

@@ -90,6 +90,15 @@ pub(super) enum OnFailure {
     GoesOnElsewhere,
 }
 
+/// Which clients a wave asks to query the SA again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ClientsAsked {
+    /// Those that its writes name.
+    AsWritten,
+    /// Those of end ports that it makes ACTIVE.
+    AsTheyStart,
+}
+
 /// How a device failed at a job.
 #[derive(Debug)]
 enum DeviceFailure {
@@ -144,7 +153,7 @@ impl<T: Transport> Manager<T> {
     /// # Errors
     /// Some write failed: the first.
     pub async fn apply_each(&mut self, fabric: &Fabric, writes: &[Write]) -> Result<Applied, SubnetError> {
-        self.apply_writes(fabric, writes, WriteOrder::Any, OnFailure::GoesOnElsewhere).await
+        self.apply_writes(fabric, writes, WriteOrder::Any, OnFailure::GoesOnElsewhere, ClientsAsked::AsWritten).await
     }
 
     /// Carries out the writes of one wave.
@@ -154,6 +163,7 @@ impl<T: Transport> Manager<T> {
         writes: &[Write],
         order: WriteOrder,
         on_failure: OnFailure,
+        clients: ClientsAsked,
     ) -> Result<Applied, SubnetError> {
         let given = writes.len();
         let writes: Vec<Cow<'_, Write>> = match self.sources {
@@ -166,7 +176,14 @@ impl<T: Transport> Manager<T> {
         if is_long {
             self.serve_waiting().await?;
         }
-        let wave = JobList { jobs: self.jobs(fabric, &writes).await?, writes };
+        let mut jobs = self.jobs(fabric, &writes).await?;
+        if clients == ClientsAsked::AsTheyStart {
+            jobs.iter_mut().for_each(|job| self.ask_as_it_starts(fabric, job));
+        }
+        if jobs.iter().any(|job| matches!(job.kind, Kind::Port(..))) {
+            self.await_registering().await?;
+        }
+        let wave = JobList { jobs, writes };
         if is_long {
             self.serve_waiting().await?;
         }
@@ -177,6 +194,9 @@ impl<T: Transport> Manager<T> {
         let mut progress = WaveProgress { on_failure, ..WaveProgress::default() };
         self.send_wave(fabric, &wave, order, &mut progress).await?;
         // After a failure too: these ports have answered, and the next `Set` is based on what they hold.
+        if clients == ClientsAsked::AsTheyStart {
+            self.note_asked(fabric, &wave, &progress.port_infos);
+        }
         self.note_ports(fabric, progress.port_infos);
         let failed = self.at_fault(fabric, &wave, progress.failed).await?;
         self.note_failed(&wave, failed);
@@ -271,6 +291,26 @@ impl<T: Transport> Manager<T> {
             stages[stage].push(tag);
         }
         stages.into_iter().filter(|stage| !stage.is_empty()).collect()
+    }
+
+    /// A port that is to become ACTIVE has its clients asked in the same `Set`.
+    fn ask_as_it_starts(&self, fabric: &Fabric, job: &mut Job) {
+        if let Kind::Port(port, change @ PortChange { state: Some(PortState::Active), .. }) = &mut job.kind {
+            change.reregister |= self.asks_as_it_starts(fabric, *port);
+        }
+    }
+
+    fn note_asked(&mut self, fabric: &Fabric, wave: &JobList<'_>, answers: &[(PortId, PortInfo)]) {
+        let asks = |job: &Job| match &job.kind {
+            Kind::Port(port, PortChange { reregister: true, .. }) => Some(*port),
+            _ => None,
+        };
+        let asked: BTreeSet<PortId> = wave.jobs.iter().filter_map(asks).collect();
+        for (port, holds) in answers {
+            if asked.contains(port) && holds.port_state == wire::PortState::Active {
+                self.was_asked(fabric, *port);
+            }
+        }
     }
 
     fn note_ports(&mut self, fabric: &Fabric, holds: Vec<(PortId, PortInfo)>) {

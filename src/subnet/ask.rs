@@ -85,6 +85,9 @@ impl<T: Transport> Manager<T> {
     pub async fn ask(&mut self, asks: Vec<Ask>) -> Result<Vec<AskResult>, SubnetError> {
         let mut answers = Vec::with_capacity(asks.len());
         let mut silent = Unanswered::default();
+        if asks.iter().any(|ask| ask.method == Method::Set && ask.attribute == AttributeId::PortInfo) {
+            self.await_registering().await?;
+        }
         let mut asks = asks.into_iter();
         while asks.len() > 0 {
             let part = asks.by_ref().take(REQUESTS_AT_A_TIME);
@@ -321,7 +324,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Keeps a reported PortInfo or SwitchInfo as the base of the next `Set`.
-    fn remember(&mut self, request: &MadRequest, data: &[u8; SMP_DATA_SIZE]) {
+    pub(super) fn remember(&mut self, request: &MadRequest, data: &[u8; SMP_DATA_SIZE]) {
         let RequestBody::Smp { attribute, .. } = request.body else { return };
         let Some(topology) = &self.topology else { return };
         let guid = topology.fabric.node(NodeId(request.queue)).guid;

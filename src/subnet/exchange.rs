@@ -163,6 +163,8 @@ pub(super) struct Exchange {
     rounds_under_loss: u32,
     /// Tags of requests that are sent once, unless MADs are being lost.
     once: BTreeSet<u64>,
+    /// Whether an event ends its `Set`s too.
+    lets_go: bool,
     /// By queue: that of the device before on the way, if it is to be asked whenever a request is repeated.
     before: Vec<Option<u32>>,
     /// What is asked of the manager's own port then, if it can be.
@@ -236,6 +238,7 @@ impl Exchange {
             earlier: Answered::default(),
             rounds_under_loss: ROUNDS_UNDER_LOSS,
             once: BTreeSet::new(),
+            lets_go: false,
             before: Vec::new(),
             own: None,
         }
@@ -244,6 +247,11 @@ impl Exchange {
     /// An exchange for requests whose answers another operation also obtains: none is repeated later.
     pub(super) fn of_one_round(timing: Timing) -> Exchange {
         Exchange { rounds_under_loss: 1, ..Exchange::new(timing) }
+    }
+
+    /// An exchange of `Set`s of what devices hold: an event ends it at once.
+    pub(super) fn let_go_by_an_event(timing: Timing) -> Exchange {
+        Exchange { lets_go: true, ..Exchange::new(timing) }
     }
 
     /// Adds a request to its queue.
@@ -445,14 +453,30 @@ impl Exchange {
 
     /// Drops requests that only read, outstanding or not: they change nothing, so there is no need to wait for them.
     pub(super) fn forget_reads(&mut self) {
-        let is_read = |request: &MadRequest| request.method == Method::Get;
-        for queue in 0..self.queues.len() as u32 {
-            self.withdraw(queue, is_read);
+        self.forget(|request| request.method == Method::Get);
+    }
+
+    /// Drops what an event ends: requests that only read; all, if it is an exchange that lets go. Returns when the last
+    /// of the `Set`s among them was sent that was outstanding.
+    pub(super) fn cut_short(&mut self) -> Option<u64> {
+        if !self.lets_go {
+            self.forget_reads();
+            return None;
         }
-        let mut reads: Vec<u32> =
-            self.flights.iter().filter(|(_, flight)| is_read(&flight.request)).map(|(&tid, _)| tid).collect();
-        reads.sort_unstable();
-        for tid in reads {
+        let sets = self.flights.values().filter(|flight| flight.request.method == Method::Set && flight.sent > 0);
+        let last_sent_ns = sets.map(|flight| flight.last_sent_ns).max();
+        self.forget(|_| true);
+        last_sent_ns
+    }
+
+    fn forget(&mut self, is_one: impl Fn(&MadRequest) -> bool) {
+        for queue in 0..self.queues.len() as u32 {
+            self.withdraw(queue, &is_one);
+        }
+        let mut forgotten: Vec<u32> =
+            self.flights.iter().filter(|(_, flight)| is_one(&flight.request)).map(|(&tid, _)| tid).collect();
+        forgotten.sort_unstable();
+        for tid in forgotten {
             let deadline_ns = self.flights[&tid].deadline_ns;
             self.deadlines.remove(&(deadline_ns, tid));
             self.again.retain(|&other| other != tid);

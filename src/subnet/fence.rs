@@ -218,6 +218,14 @@ impl<T: Transport> Manager<T> {
         self.fence.maybe_closed = closed.iter().map(|&port| key(&known.fabric, port)).collect();
     }
 
+    /// Whether an end port discards what its host sends to the SA on this level, or may.
+    pub(super) fn is_kept_from_sa(&self, port: PortId, sl: Sl) -> bool {
+        let Some(known) = &self.topology else { return false };
+        let at = key(&known.fabric, port);
+        let closed_or_unknown = || self.fence.maybe_closed.contains(&at);
+        self.fence.in_force.get(&at).map_or_else(closed_or_unknown, |table| table.get(sl) == Vl::MANAGEMENT)
+    }
+
     /// Number of end ports that are known to discard service levels of data, or are about to.
     pub fn closed_ends(&self) -> usize {
         let Some(known) = &self.topology else { return 0 };

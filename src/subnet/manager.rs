@@ -1,7 +1,7 @@
 //! [`Manager`]: the subnet manager over one port. Runs exchanges, dispatches incoming MADs, keeps counts.
 
 use super::adaptive::AdaptiveKinds;
-use super::apply::OnFailure;
+use super::apply::{ClientsAsked, OnFailure};
 use super::error::status_meaning;
 use super::events::OWN_PORT_NS;
 use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
@@ -10,6 +10,7 @@ use super::health::Health;
 use super::held_keys::HeldKeys;
 use super::missing::MissingDevices;
 use super::paths::{DirectedPath, DirectedPaths};
+use super::register::Registering;
 use super::responder::Respond;
 use super::silence::SilentPlaces;
 use super::sweep::{AskedPlace, ClearedBits, Sweep};
@@ -111,6 +112,8 @@ pub struct Manager<T> {
     pub(super) own_port_due_ns: u64,
     /// If sources are fenced: what end ports discard.
     pub(super) fence: FenceState,
+    /// Which end ports were asked to register again.
+    pub(super) registering: Registering,
     /// The service level that is of neither half, and its lane.
     pub(super) reserved: Option<ReservedLevel>,
     /// Switches of the longest way of the routing in force, once it is known.
@@ -221,6 +224,7 @@ impl<T: Transport> Manager<T> {
             light_sweep_took_ns: None,
             own_port_due_ns,
             fence: FenceState::default(),
+            registering: Registering::default(),
             reserved: None,
             longest_way: None,
             zero: CounterZero::default(),
@@ -313,7 +317,8 @@ impl<T: Transport> Manager<T> {
         self.run_until(exchange, on, |_| false).await
     }
 
-    /// Runs an exchange to its end, but drops requests that only read as soon as `is_settled`.
+    /// Runs an exchange to its end, but drops requests that only read as soon as `is_settled`, and all of an exchange
+    /// that lets go.
     pub(super) async fn run_until(
         &mut self,
         exchange: &mut Exchange,
@@ -339,8 +344,10 @@ impl<T: Transport> Manager<T> {
             };
             let Some(datagram) = self.receive(deadline_ns).await? else { continue };
             let answer = self.sort_in(datagram).await?;
-            if is_settled(self) {
-                exchange.forget_reads();
+            if is_settled(self)
+                && let Some(last_sent_ns) = exchange.cut_short()
+            {
+                self.quiet_at_ns = self.quiet_at_ns.max(last_sent_ns.saturating_add(self.timing.smp_lifetime_ns));
             }
             let Some((tid, answer)) = answer else { continue };
             match exchange.answer(tid, answer) {
@@ -688,7 +695,7 @@ impl<T: Transport> SubnetManager for Manager<T> {
             WriteOrder::Any if writes.iter().all(is_entry) => OnFailure::EndsAtSilence,
             WriteOrder::Any | WriteOrder::Listed { .. } => OnFailure::Ends,
         };
-        self.apply_writes(fabric, writes, order, on_failure).await
+        self.apply_writes(fabric, writes, order, on_failure, ClientsAsked::AsWritten).await
     }
 
     async fn flush(&mut self, ticket: Ticket, observer: Observer, lanes: VlSet) -> Result<Flushed, SubnetError> {

@@ -13,6 +13,7 @@ mod lanes_last;
 mod masters;
 mod odd_ports;
 mod one_device;
+mod registers;
 mod returns;
 mod scene;
 mod set_aside;

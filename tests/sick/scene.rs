@@ -76,6 +76,8 @@ pub struct Setup {
     /// Whether changes wait at each barrier.
     pub pauses: bool,
     pub until: RunUntil,
+    /// Whether hosts are asked to register again.
+    pub asks_clients: bool,
 }
 
 impl Setup {
@@ -94,6 +96,7 @@ impl Setup {
         priority: 0,
         pauses: false,
         until: RunUntil::Stopped,
+        asks_clients: true,
     };
 }
 
@@ -158,6 +161,7 @@ fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<Jou
         planning: if setup.is_threaded { Planning::Threaded } else { Planning::Inline },
         fallback: setup.falls_back.then(|| engine("up-down-robust")),
         takeover: setup.takeover,
+        asks_clients: setup.asks_clients,
         ..Config::by(engine(setup.engine))
     };
     let rules = ElectionRules { poll_ns: POLL_NS, ..ElectionRules::new(Rank { priority: setup.priority, guid }) };

@@ -6,6 +6,7 @@ mod fake;
 mod glance;
 mod missing;
 mod parts;
+mod register;
 
 use crate::support::properties::properties;
 use fake::{Fake, Faults};

@@ -1,0 +1,146 @@
+//! Hosts are asked to register again where this manager becomes the one that answers: once for each arrival.
+//!
+//! On entry: a subnet that is up, whose SA answers by the tables in force. The ports that were made ACTIVE on the way
+//! there have been asked by the same `Set`; each other end port is asked by one of its own, a window at a time, while
+//! nothing else is to be done. A port that cannot be asked now, or is silent, is asked later, after pauses. What is left
+//! is in memory only: the next manager asks all of them anyway.
+
+use super::error::SmError;
+use super::upkeep::Upkeep;
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Guid, PortNum};
+use crate::subnet::MayRegister;
+use crate::transport::Transport;
+use std::collections::{BTreeSet, VecDeque};
+
+/// How long a port is left alone that could not be asked, or did not take it. It doubles with each further time.
+const PAUSE_NS: u64 = 2_000_000_000;
+/// The longest such pause.
+const LONGEST_PAUSE_NS: u64 = 256_000_000_000;
+/// After so many times the log names a port that does not take it.
+const WARNS_AT: u32 = 3;
+
+/// An end port whose clients are still to be asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Waiting {
+    /// The GUID of its node, and its number there. Indices change when the known fabric grows.
+    port: (Guid, PortNum),
+    /// How often it did not take it.
+    failed: u32,
+    /// How often it was put off.
+    put_off: u32,
+}
+
+impl Waiting {
+    fn pause_ns(self) -> u64 {
+        PAUSE_NS.saturating_mul(1 << self.put_off.min(16)).min(LONGEST_PAUSE_NS)
+    }
+}
+
+/// The end ports whose clients are still to be asked.
+#[derive(Debug, Default)]
+pub(super) struct Registering {
+    now: VecDeque<Waiting>,
+    /// With the time when each is due.
+    later: Vec<(u64, Waiting)>,
+    /// How many have taken it.
+    taken: usize,
+}
+
+impl Registering {
+    /// All end ports of the routed fabric and ports 0 of switches, but for those that were asked already; none if
+    /// nobody is to be asked.
+    pub(super) fn new(routed: &Fabric, asked: Option<BTreeSet<(Guid, PortNum)>>) -> Registering {
+        let Some(asked) = asked else { return Registering::default() };
+        let name = |id: PortId| (routed.node(routed.port(id).node).guid, routed.port(id).num);
+        let ports = routed.lid_ports().map(name).filter(|port| !asked.contains(port));
+        Registering {
+            now: ports.map(|port| Waiting { port, failed: 0, put_off: 0 }).collect(),
+            ..Registering::default()
+        }
+    }
+
+    /// Whether some can be asked at once.
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.now.is_empty()
+    }
+
+    fn put_off(&mut self, waiting: Waiting, now_ns: u64) {
+        let due_ns = now_ns.saturating_add(waiting.pause_ns());
+        self.later.push((due_ns, Waiting { put_off: waiting.put_off + 1, ..waiting }));
+    }
+
+    /// Has those asked whose pauses are over.
+    fn resume(&mut self, now_ns: u64) {
+        if self.later.iter().any(|&(due_ns, _)| due_ns <= now_ns) {
+            let (due, later): (Vec<_>, Vec<_>) = self.later.drain(..).partition(|&(due_ns, _)| due_ns <= now_ns);
+            self.later = later;
+            self.now.extend(due.into_iter().map(|(_, waiting)| waiting));
+        }
+    }
+}
+
+impl<T: Transport> Upkeep<T> {
+    /// Asks some end ports, as many at once as may be under way. Ends with the first event of the subnet; who has not
+    /// answered by then is asked again.
+    pub(super) async fn ask_to_register(&mut self) -> Result<(), SmError> {
+        let now_ns = self.now_ns();
+        self.registering.resume(now_ns);
+        let window = self.driver.subnet().manager().timing().window;
+        let mut asked: Vec<(PortId, Waiting)> = Vec::new();
+        while asked.len() < window
+            && let Some(waiting) = self.registering.now.pop_front()
+        {
+            match self.found(waiting.port).map(|port| (port, self.driver.subnet().manager().may_register(port))) {
+                Some((port, MayRegister::Now)) => asked.push((port, waiting)),
+                Some((_, MayRegister::Never)) => {}
+                Some((_, MayRegister::Later)) | None => self.registering.put_off(waiting, now_ns),
+            }
+        }
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let ports: Vec<PortId> = asked.iter().map(|&(port, _)| port).collect();
+        let answers = match self.driver.subnet_mut().manager.ask_to_register(&ports).await {
+            Err(error) if error.is_fatal() => return Err(error.into()),
+            // They are asked again, if this manager is to.
+            Err(_) => Vec::new(),
+            Ok(answers) => answers,
+        };
+        let now_ns = self.now_ns();
+        for (port, waiting) in asked {
+            match answers.iter().find(|&&(answered, _)| answered == port) {
+                Some((_, true)) => self.registering.taken += 1,
+                Some((_, false)) => self.did_not_take_it(port, waiting, now_ns),
+                None => self.registering.now.push_front(waiting),
+            }
+        }
+        if !self.registering.is_under_way() && self.registering.later.is_empty() {
+            tracing::info!(ports = self.registering.taken, "hosts were asked to register again");
+        }
+        Ok(())
+    }
+
+    /// The port, if it is routed and there.
+    fn found(&self, (guid, num): (Guid, PortNum)) -> Option<PortId> {
+        let running = self.driver.running();
+        let is_there = |fabric: &Fabric, port: PortId| {
+            fabric.node(fabric.port(port).node).present && (num == PortNum::ZERO || fabric.peer(port).is_some())
+        };
+        let node = running.routed.by_guid(guid)?;
+        let port = running.routed.port_at(node, num)?;
+        (is_there(&running.routed, port) && is_there(&running.alive, port)).then_some(port)
+    }
+
+    fn did_not_take_it(&mut self, port: PortId, waiting: Waiting, now_ns: u64) {
+        let failed = waiting.failed + 1;
+        if failed == WARNS_AT {
+            let port = self.driver.running().routed.describe_port(port);
+            tracing::warn!(
+                port,
+                "does not take the request that its host register again; it is asked from time to time"
+            );
+        }
+        self.registering.put_off(Waiting { failed, ..waiting }, now_ns);
+    }
+}

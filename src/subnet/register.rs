@@ -1,0 +1,155 @@
+//! Asks the clients at end ports to register again with subnet administration (PortInfo:ClientReregister).
+//!
+//! An SA keeps service records, subscriptions and joins in memory, and hosts keep the paths that it gave them: of those
+//! before, a manager that has just become master knows nothing. A port is asked in the very `Set` that makes it ACTIVE,
+//! or by a `Set` of what it holds. The latter changes nothing at the port, so an event may end it: nobody waits for the
+//! answers, and only the next `Set` of a PortInfo waits until no copy is in flight. Deliberately omitted: who is asked
+//! when (`sm`), and the step of a change that moves hosts (`apply`).
+
+use super::apply::{ClientsAsked, OnFailure};
+use super::exchange::{Completed, Exchange, MadAnswer, MadData};
+use super::manager::{Manager, answered_or_failed};
+use super::{Applied, Ask, RequestTarget, SubnetError, WriteOrder};
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Guid, PortNum};
+use crate::tables::{PortState, Write};
+use crate::transport::Transport;
+use crate::wire::{self, AttributeId, PortInfo, capability};
+use std::collections::BTreeSet;
+
+/// Which end ports were asked, and how.
+#[derive(Debug)]
+pub(super) struct Registering {
+    /// Whether any is.
+    asks: bool,
+    /// Those that were, as they became ACTIVE.
+    asked: BTreeSet<(Guid, PortNum)>,
+    /// Until when a copy of a `Set` that nobody waited for may be in flight.
+    copies_until_ns: u64,
+}
+
+impl Default for Registering {
+    fn default() -> Registering {
+        Registering { asks: true, asked: BTreeSet::new(), copies_until_ns: 0 }
+    }
+}
+
+/// Whether the clients of an end port can be asked now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MayRegister {
+    /// They can.
+    Now,
+    /// The port is not ACTIVE, failed lately, or discards what its host would send to the SA.
+    Later,
+    /// The port does not support it.
+    Never,
+}
+
+impl<T: Transport> Manager<T> {
+    /// Sets whether clients are asked to register again, apart from changes that move them.
+    pub fn asks_clients(&mut self, asks: bool) {
+        self.registering.asks = asks;
+    }
+
+    /// The end ports that were asked since the last call, in the `Set` that made them ACTIVE; `None` if none is to be
+    /// asked at all.
+    pub fn take_asked(&mut self) -> Option<BTreeSet<(Guid, PortNum)>> {
+        let asked = std::mem::take(&mut self.registering.asked);
+        self.registering.asks.then_some(asked)
+    }
+
+    /// Brings ports from ARMED to ACTIVE, and asks the clients at those of CAs and routers to register again. The rest
+    /// is written to if a device fails at it.
+    ///
+    /// # Errors
+    /// Some port failed: the first.
+    pub async fn activate(&mut self, fabric: &Fabric, ports: &[PortId]) -> Result<Applied, SubnetError> {
+        let writes: Vec<Write> =
+            ports.iter().map(|&port| Write::PortState { port, state: PortState::Active }).collect();
+        self.apply_writes(fabric, &writes, WriteOrder::Any, OnFailure::GoesOnElsewhere, ClientsAsked::AsTheyStart).await
+    }
+
+    /// Whether a port has clients to be asked in the `Set` that makes it ACTIVE.
+    pub(super) fn asks_as_it_starts(&self, fabric: &Fabric, port: PortId) -> bool {
+        let is_end = !fabric.node(fabric.port(port).node).is_switch();
+        self.registering.asks && is_end && self.port_info(port).is_some_and(supports_it)
+    }
+
+    pub(super) fn was_asked(&mut self, fabric: &Fabric, port: PortId) {
+        let at = fabric.port(port);
+        self.registering.asked.insert((fabric.node(at.node).guid, at.num));
+    }
+
+    /// Whether the clients of an end port of the known fabric can be asked.
+    pub fn may_register(&self, port: PortId) -> MayRegister {
+        let Some(topology) = &self.topology else { return MayRegister::Later };
+        let Some(held) = self.port_info(port) else { return MayRegister::Later };
+        if !supports_it(held) {
+            return MayRegister::Never;
+        }
+        let at = topology.fabric.port(port);
+        // Port 0 of a switch is always there.
+        let is_active = at.num == PortNum::ZERO || held.port_state == wire::PortState::Active;
+        let fails = self.failed_lately(at.node, AttributeId::PortInfo)
+            || self.fails_at(at.node, AttributeId::PortInfo, wire::Method::Set);
+        match is_active && !fails && !self.is_kept_from_sa(port, held.master_sm_sl) {
+            true => MayRegister::Now,
+            false => MayRegister::Later,
+        }
+    }
+
+    /// Asks the clients of some end ports of the known fabric to register again, each once, by a `Set` of what the port
+    /// holds. Ends as soon as an event arrives. Returns each port that has answered, or was silent in time, and whether
+    /// it has taken that.
+    ///
+    /// # Errors
+    /// No fabric is known, or the port failed.
+    pub async fn ask_to_register(&mut self, ports: &[PortId]) -> Result<Vec<(PortId, bool)>, SubnetError> {
+        let mut exchange = Exchange::let_go_by_an_event(self.timing);
+        let mut done = Vec::new();
+        for (tag, &port) in ports.iter().enumerate() {
+            let Some(held) = self.port_info(port) else { continue };
+            let again = PortInfo { client_reregister: true, ..held.unchanged() };
+            let number = self.topology("asking clients")?.fabric.port(port).num.0.into();
+            let ask = Ask::set(RequestTarget::Port(port), AttributeId::PortInfo, number, again.encode());
+            match self.request_of(ask, tag as u64)? {
+                Ok(request) => exchange.submit_once(request),
+                Err(_) => done.push((port, false)),
+            }
+        }
+        let quiet_at_ns = self.quiet_at_ns;
+        let mut ended: Vec<Completed> = Vec::new();
+        let on = |_: &mut Exchange, completed| ended.push(completed);
+        let ran = self.run_until(&mut exchange, on, |manager| manager.is_interrupted(true)).await;
+        // What these copies write is held anyway: sweeps and tables need not wait for them.
+        let copies_until_ns = std::mem::replace(&mut self.quiet_at_ns, quiet_at_ns);
+        self.registering.copies_until_ns = self.registering.copies_until_ns.max(copies_until_ns);
+        ran?;
+        for completed in ended {
+            let port = ports[completed.request.tag as usize];
+            let taken = match answered_or_failed(completed) {
+                Ok((request, MadAnswer { data: MadData::Smp(_, data), .. })) => {
+                    self.remember(&request, &data);
+                    true
+                }
+                Ok(_) => false,
+                Err(failed) => {
+                    let error = self.explain(failed);
+                    tracing::debug!(%error, "asking clients to register again");
+                    false
+                }
+            };
+            done.push((port, taken));
+        }
+        Ok(done)
+    }
+
+    /// Waits until no copy of a `Set` of what a port held is in flight: a later one would be undone by it.
+    pub(super) async fn await_registering(&mut self) -> Result<(), SubnetError> {
+        self.wait_until(self.registering.copies_until_ns).await
+    }
+}
+
+fn supports_it(info: &PortInfo) -> bool {
+    info.capability_mask & capability::CLIENT_REREGISTER != 0
+}

@@ -45,7 +45,8 @@ pub(super) async fn read<T: Transport>(
     ports: &[PortId],
 ) -> Result<(), SmError> {
     let asks = ports.iter().map(|&port| reading(fabric, port, 0)).collect();
-    let (mut tables, mut more): (Vec<Option<Vec<u16>>>, Vec<(usize, u16)>) = (Vec::new(), Vec::new());
+    let mut tables: Vec<Option<Vec<u16>>> = Vec::new();
+    let mut more: Vec<(usize, u16)> = Vec::new();
     for (answer, &port) in manager.ask(asks).await?.into_iter().zip(ports) {
         let first = answered(answer)?.map(|data| PKeyTable::decode(&data).keys.to_vec());
         let blocks = usize::from(manager.key_room(port)).div_ceil(PKeyTable::BLOCK) as u16;

@@ -223,7 +223,9 @@ impl<T: Transport> Upkeep<T> {
             // Each slice ends with a look at orders and the election, however quiet the subnet.
             let now_ns = self.now_ns();
             let due_ns = context.mailbox.borrow().lifecycle().due_ns();
-            let slice_ns = if self.registering.is_under_way() { 0 } else { SLICE_NS };
+            // Nobody is asked while a change has halted: the next look is then no sooner than otherwise.
+            let goes_on = self.registering.is_under_way() && self.may_mend(context);
+            let slice_ns = if goes_on { 0 } else { SLICE_NS };
             let until_ns = due_ns.map_or(u64::MAX, |due_ns| due_ns.max(now_ns)).min(now_ns + slice_ns);
             let event = self.driver.subnet_mut().next_event(until_ns).await?;
             self.seen = match event {

@@ -10,7 +10,7 @@ use super::health::Health;
 use super::held_keys::HeldKeys;
 use super::missing::MissingDevices;
 use super::paths::{DirectedPath, DirectedPaths};
-use super::register::Registering;
+use super::register::AskedClients;
 use super::responder::Respond;
 use super::silence::SilentPlaces;
 use super::sweep::{AskedPlace, ClearedBits, Sweep};
@@ -113,7 +113,7 @@ pub struct Manager<T> {
     /// If sources are fenced: what end ports discard.
     pub(super) fence: FenceState,
     /// Which end ports were asked to register again.
-    pub(super) registering: Registering,
+    pub(super) registering: AskedClients,
     /// The service level that is of neither half, and its lane.
     pub(super) reserved: Option<ReservedLevel>,
     /// Switches of the longest way of the routing in force, once it is known.
@@ -224,7 +224,7 @@ impl<T: Transport> Manager<T> {
             light_sweep_took_ns: None,
             own_port_due_ns,
             fence: FenceState::default(),
-            registering: Registering::default(),
+            registering: AskedClients::default(),
             reserved: None,
             longest_way: None,
             zero: CounterZero::default(),

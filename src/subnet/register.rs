@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 
 /// Which end ports were asked, and how.
 #[derive(Debug)]
-pub(super) struct Registering {
+pub(super) struct AskedClients {
     /// Whether any is.
     asks: bool,
     /// Those that were, as they became ACTIVE.
@@ -28,9 +28,9 @@ pub(super) struct Registering {
     copies_until_ns: u64,
 }
 
-impl Default for Registering {
-    fn default() -> Registering {
-        Registering { asks: true, asked: BTreeSet::new(), copies_until_ns: 0 }
+impl Default for AskedClients {
+    fn default() -> AskedClients {
+        AskedClients { asks: true, asked: BTreeSet::new(), copies_until_ns: 0 }
     }
 }
 

@@ -120,8 +120,8 @@ pub(super) struct Arguments {
     /// HOQLife of switch ports that lead to end ports.
     #[arg(long, value_name = "N", default_value_t = AgeLimits::default().leaf_hoq_life, value_parser = clap::value_parser!(u8).range(0..=31))]
     leaf_hoq_life: u8,
-    /// Do not ask hosts to register again with the SA (PortInfo:ClientReregister) when this manager becomes the one that
-    /// answers. They then keep the paths that an earlier manager gave them, and what they registered there is lost.
+    /// Do not ask hosts to register again with the SA (PortInfo:ClientReregister) when this manager becomes master.
+    /// They then keep the paths that an earlier manager gave them, and what they registered there is lost.
     #[arg(long)]
     no_client_reregister: bool,
     /// Priority of this manager, 0 to 15; at equal priority the lower port GUID wins.

@@ -2,8 +2,8 @@
 //!
 //! On entry: a subnet that is up, whose SA answers by the tables in force. The ports that were made ACTIVE on the way
 //! there have been asked by the same `Set`; each other end port is asked by one of its own, a window at a time, while
-//! nothing else is to be done. A port that cannot be asked now, or is silent, is asked later, after pauses. What is left
-//! is in memory only: the next manager asks all of them anyway.
+//! nothing else is to be done. A port that cannot be asked now, or is silent, is asked later, after pauses. The list is
+//! in memory only: the next manager asks all of them anyway.
 
 use super::error::SmError;
 use super::upkeep::Upkeep;

@@ -14,6 +14,7 @@ use crate::ids::{PKey, PortNum};
 use crate::subnet::{Ask, FailingAs, Manager, RequestTarget};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, DEFAULT_P_KEY, Method, PKeyTable};
+use std::collections::BTreeSet;
 
 /// A Get of one block of the table of a port that owns LIDs.
 pub(super) fn reading(fabric: &Fabric, port: PortId, block: u16) -> Ask {
@@ -32,7 +33,7 @@ fn modifier(fabric: &Fabric, port: PortId, block: u16) -> u32 {
 pub(super) fn is_known<T: Transport>(manager: &Manager<T>, port: PortId, first: &PKeyTable) -> bool {
     let known = manager.p_keys(port);
     let at = |entry: usize| known.and_then(|keys| keys.get(entry)).map_or(0, |key| key.0);
-    known.is_some() && (0..).zip(first.keys).all(|(entry, key)| key == at(entry))
+    known.is_some() && !manager.p_keys_are_partial(port) && (0..).zip(first.keys).all(|(entry, key)| key == at(entry))
 }
 
 /// Reads the tables of ports that own LIDs.
@@ -58,18 +59,22 @@ pub(super) async fn read<T: Transport>(
     let asks = more.iter().map(|&(at, block)| reading(fabric, ports[at], block)).collect();
     let answers = manager.ask(asks).await?;
     let mut later: Vec<Vec<u16>> = vec![Vec::new(); ports.len()];
+    let mut partial: BTreeSet<usize> = BTreeSet::new();
     for (&(at, _), answer) in more.iter().zip(answers) {
         let Some(data) = answered(answer)? else {
             // It may hold keys there, so that it is unknown whether it holds any.
+            partial.insert(at);
             tables[at] = tables[at].take().filter(|first| names_a_partition(first));
             later[at].extend(PKeyTable::default().keys);
             continue;
         };
         later[at].extend(PKeyTable::decode(&data).keys);
     }
-    for ((table, later), &port) in tables.iter_mut().zip(later).zip(ports) {
-        table.iter_mut().for_each(|table| table.extend(&later));
-        manager.holds_p_keys(port, table.as_deref());
+    for (at, (table, later)) in tables.into_iter().zip(later).enumerate() {
+        // Of a port that did not say, what was known stays known.
+        let Some(mut table) = table else { continue };
+        table.extend(&later);
+        manager.holds_p_keys(ports[at], &table, !partial.contains(&at));
     }
     Ok(())
 }
@@ -132,7 +137,7 @@ pub(super) async fn join<T: Transport>(
     for (port, answer) in without.into_iter().zip(answers) {
         let Some(data) = answered(answer)? else { continue };
         let keys = PKeyTable::decode(&data).keys;
-        manager.holds_p_keys(port, Some(&keys));
+        manager.holds_p_keys(port, &keys, true);
         if !keys.contains(&DEFAULT_P_KEY) {
             let node = fabric.port(port).node;
             manager.device_fails(node, AttributeId::PKeyTable, Method::Set, FailingAs::HoldsOther, false);

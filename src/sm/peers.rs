@@ -241,6 +241,9 @@ impl PeerManagers {
         let data = Box::new(responder.borrow_mut().info().encode());
         let (method, attribute, modifier) = (Method::Set, AttributeId::SmInfo, order.number());
         let ask = |port| Ask { place: RequestTarget::Port(port), method, attribute, modifier, data };
+        if order == PeerOrder::Handover {
+            manager.await_registering().await?;
+        }
         let event = match (self.request(manager, guid, ask, is_up).await?, order) {
             (Some(Ok(_)), PeerOrder::Handover) => ElectionEvent::Taken(guid),
             (Some(Err(SubnetError::Refused { .. })), PeerOrder::Handover) => ElectionEvent::Refused(guid),

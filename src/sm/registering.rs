@@ -13,7 +13,8 @@ use crate::subnet::MayRegister;
 use crate::transport::Transport;
 use std::collections::{BTreeSet, VecDeque};
 
-/// How long a port is left alone that could not be asked, or did not take it. It doubles with each further time.
+/// How long a port is left alone that could not be asked, or did not take it. It doubles each further time that the
+/// port does not take it.
 const PAUSE_NS: u64 = 2_000_000_000;
 /// The longest such pause.
 const LONGEST_PAUSE_NS: u64 = 256_000_000_000;
@@ -27,13 +28,11 @@ struct Waiting {
     port: (Guid, PortNum),
     /// How often it did not take it.
     failed: u32,
-    /// How often it was put off.
-    put_off: u32,
 }
 
 impl Waiting {
     fn pause_ns(self) -> u64 {
-        PAUSE_NS.saturating_mul(1 << self.put_off.min(16)).min(LONGEST_PAUSE_NS)
+        PAUSE_NS.saturating_mul(1 << self.failed.saturating_sub(1).min(16)).min(LONGEST_PAUSE_NS)
     }
 }
 
@@ -54,10 +53,7 @@ impl Registering {
         let Some(asked) = asked else { return Registering::default() };
         let name = |id: PortId| (routed.node(routed.port(id).node).guid, routed.port(id).num);
         let ports = routed.lid_ports().map(name).filter(|port| !asked.contains(port));
-        Registering {
-            now: ports.map(|port| Waiting { port, failed: 0, put_off: 0 }).collect(),
-            ..Registering::default()
-        }
+        Registering { now: ports.map(|port| Waiting { port, failed: 0 }).collect(), ..Registering::default() }
     }
 
     /// Whether some can be asked at once.
@@ -67,7 +63,7 @@ impl Registering {
 
     fn put_off(&mut self, waiting: Waiting, now_ns: u64) {
         let due_ns = now_ns.saturating_add(waiting.pause_ns());
-        self.later.push((due_ns, Waiting { put_off: waiting.put_off + 1, ..waiting }));
+        self.later.push((due_ns, waiting));
     }
 
     /// Has those asked whose pauses are over.

@@ -373,8 +373,6 @@ async fn bring_up<T: Transport>(
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
     manager.forget_p_keys();
-    // Whom an earlier attempt asked may have asked nobody since.
-    manager.take_asked();
     context.config.lmc = bring_up::lmc_to_keep(&found, settled.lmc, context.config.lmc_is_required);
     context.config.data_vls = settled.data_vls;
     context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
@@ -391,6 +389,8 @@ async fn bring_up_what_answers<T: Transport>(
     context: &mut Context,
 ) -> Result<BroughtUp, SmError> {
     loop {
+        // Whom an earlier attempt asked may have asked nobody since.
+        manager.take_asked();
         let began_ns = manager.now_ns();
         let error = match brought_up(manager, found, context).await {
             Ok(up) => return Ok(up),

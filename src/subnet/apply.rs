@@ -195,7 +195,7 @@ impl<T: Transport> Manager<T> {
         self.send_wave(fabric, &wave, order, &mut progress).await?;
         // After a failure too: these ports have answered, and the next `Set` is based on what they hold.
         if clients == ClientsAsked::AsTheyStart {
-            self.note_asked(fabric, &wave, &progress.port_infos);
+            self.note_asked(fabric, &wave, &progress);
         }
         self.note_ports(fabric, progress.port_infos);
         let failed = self.at_fault(fabric, &wave, progress.failed).await?;
@@ -300,13 +300,14 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    fn note_asked(&mut self, fabric: &Fabric, wave: &JobList<'_>, answers: &[(PortId, PortInfo)]) {
-        let asks = |job: &Job| match &job.kind {
-            Kind::Port(port, PortChange { reregister: true, .. }) => Some(*port),
+    /// Ports that have taken the `Set` by which they became ACTIVE, and did not do so by themselves.
+    fn note_asked(&mut self, fabric: &Fabric, wave: &JobList<'_>, progress: &WaveProgress) {
+        let asks = |(tag, job): (u64, &Job)| match &job.kind {
+            Kind::Port(port, PortChange { reregister: true, .. }) if !progress.doubted.contains(&tag) => Some(*port),
             _ => None,
         };
-        let asked: BTreeSet<PortId> = wave.jobs.iter().filter_map(asks).collect();
-        for (port, holds) in answers {
+        let asked: BTreeSet<PortId> = (0..).zip(&wave.jobs).filter_map(asks).collect();
+        for (port, holds) in &progress.port_infos {
             if asked.contains(port) && holds.port_state == wire::PortState::Active {
                 self.was_asked(fabric, *port);
             }

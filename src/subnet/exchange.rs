@@ -249,9 +249,9 @@ impl Exchange {
         Exchange { rounds_under_loss: 1, ..Exchange::new(timing) }
     }
 
-    /// An exchange of `Set`s of what devices hold: an event ends it at once.
+    /// An exchange of `Set`s of what devices hold: an event ends it at once, and none is repeated later.
     pub(super) fn let_go_by_an_event(timing: Timing) -> Exchange {
-        Exchange { lets_go: true, ..Exchange::new(timing) }
+        Exchange { lets_go: true, ..Exchange::of_one_round(timing) }
     }
 
     /// Adds a request to its queue.

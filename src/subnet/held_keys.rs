@@ -4,7 +4,7 @@ use super::manager::Manager;
 use crate::fabric::PortId;
 use crate::ids::{Guid, PKey, PortNum};
 use crate::transport::Transport;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// P_Keys in table order, unused entries as 0, those at the end left out.
@@ -12,13 +12,15 @@ use std::sync::Arc;
 pub(super) struct HeldKeys {
     /// By node GUID and port number.
     known: BTreeMap<(Guid, PortNum), Arc<[PKey]>>,
+    /// Those of which some block was not read.
+    partly: BTreeSet<(Guid, PortNum)>,
     /// Shared by the ports that hold the default partition alone, as most do.
     usual: Arc<[PKey]>,
 }
 
 impl Default for HeldKeys {
     fn default() -> HeldKeys {
-        HeldKeys { known: BTreeMap::new(), usual: Arc::from([PKey::DEFAULT]) }
+        HeldKeys { known: BTreeMap::new(), partly: BTreeSet::new(), usual: Arc::from([PKey::DEFAULT]) }
     }
 }
 
@@ -29,13 +31,18 @@ impl<T: Transport> Manager<T> {
         self.held_keys.known.get(&self.place_of(port)?).map(|keys| &**keys)
     }
 
-    /// A port was read to hold these; none: it did not say.
-    pub fn holds_p_keys(&mut self, port: PortId, table: Option<&[u16]>) {
+    /// Whether some block of a port's table was not read: it may hold more.
+    pub fn p_keys_are_partial(&self, port: PortId) -> bool {
+        self.place_of(port).is_some_and(|place| self.held_keys.partly.contains(&place))
+    }
+
+    /// A port was read to hold these, in the blocks that it reported, all of them or not.
+    pub fn holds_p_keys(&mut self, port: PortId, table: &[u16], is_whole: bool) {
         let Some(place) = self.place_of(port) else { return };
-        let Some(table) = table else {
-            self.held_keys.known.remove(&place);
-            return;
-        };
+        match is_whole {
+            true => _ = self.held_keys.partly.remove(&place),
+            false => _ = self.held_keys.partly.insert(place),
+        }
         let used = table.iter().rposition(|&key| key != 0).map_or(0, |last| last + 1);
         let usual = &self.held_keys.usual;
         let keys = match table[..used] == [PKey::DEFAULT.0] {
@@ -48,6 +55,7 @@ impl<T: Transport> Manager<T> {
     /// Another manager may have written P_Key tables since they were read.
     pub fn forget_p_keys(&mut self) {
         self.held_keys.known.clear();
+        self.held_keys.partly.clear();
     }
 
     fn place_of(&self, port: PortId) -> Option<(Guid, PortNum)> {

@@ -105,6 +105,10 @@ impl<T: Transport> Manager<T> {
     /// # Errors
     /// No fabric is known, or the port failed.
     pub async fn ask_to_register(&mut self, ports: &[PortId]) -> Result<Vec<(PortId, bool)>, SubnetError> {
+        // All that is sent now would be sent again.
+        if self.is_interrupted(true) {
+            return Ok(Vec::new());
+        }
         let mut exchange = Exchange::let_go_by_an_event(self.timing);
         let mut done = Vec::new();
         for (tag, &port) in ports.iter().enumerate() {
@@ -144,8 +148,12 @@ impl<T: Transport> Manager<T> {
         Ok(done)
     }
 
-    /// Waits until no copy of a `Set` of what a port held is in flight: a later one would be undone by it.
-    pub(super) async fn await_registering(&mut self) -> Result<(), SubnetError> {
+    /// Waits until no copy of a `Set` of what a port held is in flight: a later one, of this manager or another, would
+    /// be undone by it.
+    ///
+    /// # Errors
+    /// The port failed.
+    pub async fn await_registering(&mut self) -> Result<(), SubnetError> {
         self.wait_until(self.registering.copies_until_ns).await
     }
 }

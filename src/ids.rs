@@ -141,7 +141,7 @@ impl PKey {
 
     /// Whether holders of two keys may speak with each other: one partition, and one of them a full member.
     pub const fn matches(self, other: PKey) -> bool {
-        self.0 & 0x7FFF == other.0 & 0x7FFF && (self.0 | other.0) & 0x8000 != 0
+        self.partition() == other.partition() && (self.0 | other.0) & PKey::FULL != 0
     }
 
     /// The key of packets from the holder of some keys to the holder of others: the first of its own, in the order of

@@ -113,7 +113,7 @@ pub struct Manager<T> {
     /// If sources are fenced: what end ports discard.
     pub(super) fence: FenceState,
     /// Which end ports were asked to register again.
-    pub(super) registering: AskedClients,
+    pub(super) asked_clients: AskedClients,
     /// The service level that is of neither half, and its lane.
     pub(super) reserved: Option<ReservedLevel>,
     /// Switches of the longest way of the routing in force, once it is known.
@@ -224,7 +224,7 @@ impl<T: Transport> Manager<T> {
             light_sweep_took_ns: None,
             own_port_due_ns,
             fence: FenceState::default(),
-            registering: AskedClients::default(),
+            asked_clients: AskedClients::default(),
             reserved: None,
             longest_way: None,
             zero: CounterZero::default(),

@@ -48,14 +48,14 @@ pub enum MayRegister {
 impl<T: Transport> Manager<T> {
     /// Sets whether clients are asked to register again, apart from changes that move them.
     pub fn asks_clients(&mut self, asks: bool) {
-        self.registering.asks = asks;
+        self.asked_clients.asks = asks;
     }
 
     /// The end ports that were asked since the last call, in the `Set` that made them ACTIVE; `None` if none is to be
     /// asked at all.
     pub fn take_asked(&mut self) -> Option<BTreeSet<(Guid, PortNum)>> {
-        let asked = std::mem::take(&mut self.registering.asked);
-        self.registering.asks.then_some(asked)
+        let asked = std::mem::take(&mut self.asked_clients.asked);
+        self.asked_clients.asks.then_some(asked)
     }
 
     /// Brings ports from ARMED to ACTIVE, and asks the clients at those of CAs and routers to register again. The rest
@@ -72,12 +72,12 @@ impl<T: Transport> Manager<T> {
     /// Whether a port has clients to be asked in the `Set` that makes it ACTIVE.
     pub(super) fn asks_as_it_starts(&self, fabric: &Fabric, port: PortId) -> bool {
         let is_end = !fabric.node(fabric.port(port).node).is_switch();
-        self.registering.asks && is_end && self.port_info(port).is_some_and(supports_it)
+        self.asked_clients.asks && is_end && self.port_info(port).is_some_and(supports_it)
     }
 
     pub(super) fn was_asked(&mut self, fabric: &Fabric, port: PortId) {
         let at = fabric.port(port);
-        self.registering.asked.insert((fabric.node(at.node).guid, at.num));
+        self.asked_clients.asked.insert((fabric.node(at.node).guid, at.num));
     }
 
     /// Whether the clients of an end port of the known fabric can be asked.
@@ -127,7 +127,7 @@ impl<T: Transport> Manager<T> {
         let ran = self.run_until(&mut exchange, on, |manager| manager.is_interrupted(true)).await;
         // What these copies write is held anyway: sweeps and tables need not wait for them.
         let copies_until_ns = std::mem::replace(&mut self.quiet_at_ns, quiet_at_ns);
-        self.registering.copies_until_ns = self.registering.copies_until_ns.max(copies_until_ns);
+        self.asked_clients.copies_until_ns = self.asked_clients.copies_until_ns.max(copies_until_ns);
         ran?;
         for completed in ended {
             let port = ports[completed.request.tag as usize];
@@ -154,7 +154,7 @@ impl<T: Transport> Manager<T> {
     /// # Errors
     /// The port failed.
     pub async fn await_registering(&mut self) -> Result<(), SubnetError> {
-        self.wait_until(self.registering.copies_until_ns).await
+        self.wait_until(self.asked_clients.copies_until_ns).await
     }
 }
 

@@ -47,49 +47,40 @@ fn a_loss_does_not_wait_for_a_standby_that_hangs() {
     assert!(scene.until(10 * MS, |scene| scene.unreached(&[]).is_empty()), "{:?}", scene.failures());
 }
 
-/// The same while the manager asks a switch, which does not answer, what it holds; then it is the switch that dies.
-#[test]
-fn a_loss_does_not_wait_for_entries_that_are_read_back() {
+/// A spine answers nothing about one attribute, and dies so long before the manager has waited for all time-outs. It is
+/// routed around within 10 ms.
+fn dies_while_it_is_silent(attribute: AttributeId, config: &SimConfig, before_ns: u64) {
     let begun = || {
-        let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+        let mut scene = Scene::cold("fat-tree:4,2", config.clone(), Setup::default(), &[]);
         assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
         scene.pass(3 * S);
-        let (spine, attribute) = (scene.node("spine-1"), AttributeId::LinearForwardingTable);
+        let spine = scene.node("spine-1");
         let sick = SickAttribute { attribute, sickness: Sickness::Silent, writes_only: false };
         scene.transport.with(|sim| sim.sicken_node(spine, sick));
         (scene, spine)
     };
-    // When the questions have waited for all time-outs, once nothing else happens.
+    // When that is, if nothing else happens.
     let (mut scene, _) = begun();
     assert!(scene.until(60 * S, |scene| !scene.degraded().is_empty()), "{:?}", scene.failures());
     let end_ns = scene.now_ns();
     let (mut scene, spine) = begun();
-    scene.pass(end_ns - 15 * MS - scene.now_ns());
+    scene.pass(end_ns - before_ns - scene.now_ns());
     scene.transport.with(|sim| sim.kill(spine));
     assert!(scene.until(10 * MS, |scene| scene.unreached(&[]).is_empty()), "{:?}", scene.failures());
 }
 
-/// The same while a light sweep waits for a switch, and no trap tells.
+/// The same while the manager asks a switch, which does not answer, what it holds; then it is the switch that dies.
+#[test]
+fn a_loss_does_not_wait_for_entries_that_are_read_back() {
+    dies_while_it_is_silent(AttributeId::LinearForwardingTable, &SimConfig::default(), 15 * MS);
+}
+
+/// The same while a light sweep waits for a switch, and no trap tells. It has just begun; it and two sweeps after it
+/// wait 30 ms each.
 #[test]
 fn a_loss_does_not_wait_for_a_light_sweep_though_no_trap_tells() {
-    let begun = || {
-        let config = SimConfig { without_traps: true, ..SimConfig::default() };
-        let mut scene = Scene::cold("fat-tree:4,2", config, Setup::default(), &[]);
-        assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
-        scene.pass(3 * S);
-        let (spine, attribute) = (scene.node("spine-1"), AttributeId::SwitchInfo);
-        let sick = SickAttribute { attribute, sickness: Sickness::Silent, writes_only: false };
-        scene.transport.with(|sim| sim.sicken_node(spine, sick));
-        (scene, spine)
-    };
-    // When a light sweep and two sweeps after it have waited for all time-outs, 30 ms each.
-    let (mut scene, _) = begun();
-    assert!(scene.until(60 * S, |scene| !scene.degraded().is_empty()), "{:?}", scene.failures());
-    let end_ns = scene.now_ns();
-    let (mut scene, spine) = begun();
-    scene.pass(end_ns - 95 * MS - scene.now_ns());
-    scene.transport.with(|sim| sim.kill(spine));
-    assert!(scene.until(10 * MS, |scene| scene.unreached(&[]).is_empty()), "{:?}", scene.failures());
+    let config = SimConfig { without_traps: true, ..SimConfig::default() };
+    dies_while_it_is_silent(AttributeId::SwitchInfo, &config, 95 * MS);
 }
 
 /// Who does not answer at all is cut off, and shows; and it is looked for again, without anything else that happens.

@@ -20,12 +20,15 @@ fn known(supports_it: bool) -> (Manager<Fake>, Fabric, Vec<PortId>) {
     (manager, fabric, hosts)
 }
 
-/// Two hosts' ports of different devices, neither of them the manager's.
-fn two(fabric: &Fabric, hosts: &[PortId]) -> (PortId, PortId) {
+/// The same; and a host that is silent, and another one, neither of them the manager's.
+fn one_silent() -> (Manager<Fake>, Fabric, PortId, PortId) {
+    let (mut manager, fabric, hosts) = known(true);
     let device = |port: &PortId| fabric.port(*port).node;
     let others: Vec<PortId> = hosts.iter().copied().filter(|port| device(port) != device(&hosts[0])).collect();
     let other = others.iter().copied().find(|port| device(port) != device(&others[0]));
-    (others[0], other.expect("three devices"))
+    let (silent, other) = (others[0], other.expect("three devices"));
+    manager.transport_mut().silent.insert(fabric.port(silent).node);
+    (manager, fabric, silent, other)
 }
 
 #[test]
@@ -38,9 +41,7 @@ fn who_does_not_support_it_is_not_asked() {
 
 #[test]
 fn who_is_silent_is_asked_once_and_is_not_held_against_it() {
-    let (mut manager, fabric, hosts) = known(true);
-    let (silent, other) = two(&fabric, &hosts);
-    manager.transport_mut().silent.insert(fabric.port(silent).node);
+    let (mut manager, _, silent, other) = one_silent();
     let began_ns = manager.now_ns();
     let mut done = now(manager.ask_to_register(&[silent, other])).expect("the port works");
     done.sort_unstable();
@@ -52,9 +53,7 @@ fn who_is_silent_is_asked_once_and_is_not_held_against_it() {
 /// What it leaves under way changes nothing, and concerns only those who write a PortInfo.
 #[test]
 fn an_event_ends_it_at_once_and_entries_do_not_wait_for_copies() {
-    let (mut manager, fabric, hosts) = known(true);
-    let (silent, other) = two(&fabric, &hosts);
-    manager.transport_mut().silent.insert(fabric.port(silent).node);
+    let (mut manager, fabric, silent, other) = one_silent();
     let began_ns = manager.now_ns();
     manager.transport_mut().trap(&Notice::link_state_changed(Lid(1)), 9, began_ns + 5 * MS);
     let done = now(manager.ask_to_register(&[silent, other])).expect("the port works");

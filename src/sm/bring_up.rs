@@ -515,9 +515,10 @@ fn odd_ports(found: &Discovered, fabric: &Fabric) -> BTreeSet<PortId> {
     if 2 * odd.len() < carrying().count() { odd } else { BTreeSet::new() }
 }
 
-/// Takes down the links to what is left for later if the near end is ACTIVE: to a port that carries data under another
-/// LID than it should have, or to a device that restarted without its neighbour's notice. No token of a barrier would
-/// ever come from there. The links come back in INITIALIZE, like anything that comes (E.1).
+/// Takes down the links to what is left for later if the near end is ACTIVE or ARMED: to a port that carries data under
+/// another LID than it should have, or to a device that restarted without its neighbour's notice. No token of a barrier
+/// would ever come from there, and packets would stand for ever before a port that stays ARMED. The links come back in
+/// INITIALIZE, like anything that comes (E.1).
 async fn part_from_later<T: Transport>(
     manager: &mut Manager<T>,
     found: &Discovered,
@@ -525,7 +526,8 @@ async fn part_from_later<T: Transport>(
 ) -> Result<(), SmError> {
     let leads_there = |&port: &PortId| {
         let is_used = fabric.node(fabric.port(port).node).present;
-        is_used && fabric.peer(port).is_none() && found.fabric.peer(port).is_some() && is_active(found, port)
+        let is_up = matches!(found.port_states[port.index()], PortState::Armed | PortState::Active);
+        is_used && fabric.peer(port).is_none() && found.fabric.peer(port).is_some() && is_up
     };
     let near: Vec<PortId> = found.fabric.ports().map(|(id, _)| id).filter(leads_there).collect();
     if let Some(&first) = near.first() {

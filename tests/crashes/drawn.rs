@@ -308,7 +308,8 @@ fn live(case: &Case) -> Lived {
 /// recovery wanted to take down such a link of a switch that had come meanwhile, which nothing leads to yet. A host
 /// behind a switch that was set aside was left out amid that change, and kept the table of the split afterwards. Links
 /// to switches that had restarted were up at one end while those were left for later, and a flush waited for their
-/// tokens without end.
+/// tokens without end. Packets stood for ever before a port that an earlier manager had ARMED, towards a host that was
+/// left for later.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, DeviceSickens, LinkBounces, Revives, SwitchDies, SwitchRemoved};
@@ -461,6 +462,12 @@ fn what_went_wrong_once_does_not_again() {
         events: vec![(10_000_000, DeviceSickens(679, refuses)), (1_000_000, SwitchRemoved(210))],
         offs: vec![312],
         deaths: vec![(45, Successor::Standby), (83, Successor::Itself)],
+    });
+    live(&Case {
+        setting: Setting { seed: 709, ..agents("torus:3x3,1") },
+        events: vec![(1_000_000, SwitchRemoved(908)), (1_000_000, DeviceSickens(667, refuses))],
+        offs: vec![244, 415],
+        deaths: vec![(483, Successor::Itself), (66, Successor::Itself), (988, Successor::Itself)],
     });
 }
 

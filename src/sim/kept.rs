@@ -69,7 +69,7 @@ impl KeptTable {
                 let guid = fabric.port_guid(self.port);
                 data[..8].copy_from_slice(&guid.0.to_be_bytes());
             }
-            AttributeId::PKeyTable => data[..2].copy_from_slice(&DEFAULT_P_KEY.to_be_bytes()),
+            AttributeId::PKeyTable if self.instance == 0 => data[..2].copy_from_slice(&DEFAULT_P_KEY.to_be_bytes()),
             AttributeId::VlArbitrationTable if self.instance == LOW_PRIORITY => {
                 let entries = data.chunks_exact_mut(2).take(VL_ARBITRATION_ENTRIES.into());
                 entries.zip(0..data_vls).for_each(|(entry, vl)| entry.copy_from_slice(&[vl, EQUAL_WEIGHT]));

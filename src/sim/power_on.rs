@@ -26,8 +26,8 @@ pub const VL_ARBITRATION_ENTRIES: u8 = 8;
 /// Entries of an end port's GUID table: one block.
 pub const GUID_ENTRIES: u8 = 8;
 
-/// Entries of an end node's partition table: one block. Switches enforce no partitions.
-pub const PARTITION_ENTRIES: u16 = 32;
+/// Entries of an end node's partition table: four blocks, as of a ConnectX. Switches enforce no partitions.
+pub const PARTITION_ENTRIES: u16 = 128;
 
 /// Multicast LIDs that a switch has entries for.
 pub const MULTICAST_ENTRIES: u16 = 1024;

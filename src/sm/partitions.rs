@@ -2,10 +2,11 @@
 //!
 //! A port that is a member of any partition keeps its table: the program that configured it, with limited membership or
 //! without the default partition, decides which ports may communicate. Only an empty table, under which no port can
-//! communicate with it at all, gets the default partition. Tables are read when the subnet is brought up or taken over,
-//! when a port is set up, and by turns afterwards ([`drift`](super::drift)). Managers fill a table from its beginning,
-//! so its later blocks are read only where the first holds more or other keys than every port does by itself. What a
-//! port does not report counts as the default partition.
+//! communicate with it at all, gets the default partition, and a device that was switched off and on gets back what it
+//! held. Tables are read when the subnet is brought up or taken over, when a port is set up, and by turns afterwards
+//! ([`drift`](super::drift)). Managers fill a table from its beginning, so its later blocks are read only where the
+//! first holds more or other keys than every port does by itself. What a port does not report counts as the default
+//! partition.
 
 use super::error::SmError;
 use super::fair::answered;
@@ -13,7 +14,7 @@ use crate::fabric::{Fabric, PortId};
 use crate::ids::{PKey, PortNum};
 use crate::subnet::{Ask, FailingAs, Manager, RequestTarget};
 use crate::transport::Transport;
-use crate::wire::{AttributeId, DEFAULT_P_KEY, Method, PKeyTable};
+use crate::wire::{AttributeId, Method, PKeyTable, SMP_DATA_SIZE};
 use std::collections::BTreeSet;
 
 /// A Get of one block of the table of a port that owns LIDs.
@@ -46,29 +47,29 @@ pub(super) async fn read<T: Transport>(
     ports: &[PortId],
 ) -> Result<(), SmError> {
     let asks = ports.iter().map(|&port| reading(fabric, port, 0)).collect();
-    let mut tables: Vec<Option<Vec<u16>>> = Vec::new();
+    let mut tables: Vec<Option<Vec<PKey>>> = Vec::new();
     let mut more: Vec<(usize, u16)> = Vec::new();
     for (answer, &port) in manager.ask(asks).await?.into_iter().zip(ports) {
-        let first = answered(answer)?.map(|data| PKeyTable::decode(&data).keys.to_vec());
+        let first = answered(answer)?.map(|data| keys_of(&data).to_vec());
         let blocks = usize::from(manager.key_room(port)).div_ceil(PKeyTable::BLOCK) as u16;
-        if first.as_ref().is_some_and(|keys| keys[0] != DEFAULT_P_KEY || names_a_partition(&keys[1..])) {
+        if first.as_ref().is_some_and(|keys| keys[0] != PKey::DEFAULT || names_a_partition(&keys[1..])) {
             more.extend((1..blocks).map(|block| (tables.len(), block)));
         }
         tables.push(first);
     }
     let asks = more.iter().map(|&(at, block)| reading(fabric, ports[at], block)).collect();
     let answers = manager.ask(asks).await?;
-    let mut later: Vec<Vec<u16>> = vec![Vec::new(); ports.len()];
+    let mut later: Vec<Vec<PKey>> = vec![Vec::new(); ports.len()];
     let mut partial: BTreeSet<usize> = BTreeSet::new();
     for (&(at, _), answer) in more.iter().zip(answers) {
         let Some(data) = answered(answer)? else {
             // It may hold keys there, so that it is unknown whether it holds any.
             partial.insert(at);
             tables[at] = tables[at].take().filter(|first| names_a_partition(first));
-            later[at].extend(PKeyTable::default().keys);
+            later[at].extend([PKey(0); PKeyTable::BLOCK]);
             continue;
         };
-        later[at].extend(PKeyTable::decode(&data).keys);
+        later[at].extend(keys_of(&data));
     }
     for (at, (table, later)) in tables.into_iter().zip(later).enumerate() {
         // Of a port that did not say, what was known stays known.
@@ -94,7 +95,8 @@ pub(super) async fn read_unknown<T: Transport>(manager: &mut Manager<T>, fabric:
     read(manager, fabric, &unknown).await
 }
 
-/// Warns where ports hold other tables than every port does by itself: nothing gives them back what they lose.
+/// Warns where ports hold other tables than every port does by itself: who loses one while no manager runs gets it back
+/// from nobody.
 pub(super) fn warn_of_others<T: Transport>(manager: &Manager<T>, fabric: &Fabric) {
     let is_other = |&port: &PortId| manager.p_keys(port).is_some_and(|keys| *keys != [PKey::DEFAULT]);
     let others: Vec<PortId> = fabric.lid_ports().filter(is_other).collect();
@@ -102,14 +104,15 @@ pub(super) fn warn_of_others<T: Transport>(manager: &Manager<T>, fabric: &Fabric
         tracing::warn!(
             ports = others.len(),
             first = fabric.describe_port(first),
-            "ports hold other P_Keys than the default partition's: their tables stay as they are and are not managed, and \
-             a port whose device is switched off and on comes back with those of its device"
+            "ports hold other P_Keys than the default partition's: their tables stay as they are and are not managed; a \
+             port whose device is switched off and on gets its table back only while this manager runs"
         );
     }
 }
 
-/// Reads the tables of those ports that own LIDs, and writes the default P_Key into each that has no key at all.
-/// Nothing that is proved rests on it: a port that does not take it is on record, and its table stays as it is.
+/// Reads the tables of those ports that own LIDs. A device that was switched off and on has lost its table, and gets
+/// back what it was last read to hold. A port without any key gets the default P_Key. Nothing that is proved rests on
+/// it: a port that does not take its table is on record.
 ///
 /// # Errors
 /// The port failed.
@@ -123,30 +126,69 @@ pub(super) async fn join<T: Transport>(
         !fabric.node(at.node).is_switch() || at.num == PortNum::ZERO
     };
     let owners: Vec<PortId> = ports.iter().copied().filter(owns_keys).collect();
+    let known = |port: &PortId| manager.p_keys(*port).filter(|_| !manager.p_keys_are_partial(*port));
+    let before: Vec<Vec<PKey>> = owners.iter().map(|port| known(port).unwrap_or_default().to_vec()).collect();
     read(manager, fabric, &owners).await?;
-    let has_none =
-        |port: &PortId| manager.p_keys(*port).is_some_and(|keys| keys.iter().all(|key| key.partition() == 0));
-    let without: Vec<PortId> = owners.into_iter().filter(has_none).collect();
-    let mut table = PKeyTable::default();
-    table.keys[0] = DEFAULT_P_KEY;
-    let write = |&port: &PortId| {
-        let (place, modifier) = (RequestTarget::Port(port), modifier(fabric, port, 0));
-        Ask::set(place, AttributeId::PKeyTable, modifier, table.encode())
-    };
-    let answers = manager.ask(without.iter().map(write).collect()).await?;
-    for (port, answer) in without.into_iter().zip(answers) {
-        let Some(data) = answered(answer)? else { continue };
-        let keys = PKeyTable::decode(&data).keys;
-        manager.holds_p_keys(port, &keys, true);
-        if !keys.contains(&DEFAULT_P_KEY) {
-            let node = fabric.port(port).node;
+    let mut wanted: Vec<(PortId, Vec<PKey>)> = Vec::new();
+    for (port, before) in owners.into_iter().zip(before) {
+        let Some(held) = manager.p_keys(port) else { continue };
+        if is_as_delivered(held) && !is_as_delivered(&before) {
+            let device = fabric.describe_port(port);
+            tracing::info!(device, keys = before.len(), "a port has lost its P_Key table, and gets it back");
+            wanted.push((port, before));
+        } else if !names_a_partition(held) {
+            wanted.push((port, vec![PKey::DEFAULT]));
+        }
+    }
+    write(manager, fabric, &wanted).await
+}
+
+/// Writes tables, each from its beginning.
+async fn write<T: Transport>(
+    manager: &mut Manager<T>,
+    fabric: &Fabric,
+    wanted: &[(PortId, Vec<PKey>)],
+) -> Result<(), SmError> {
+    let mut asks = Vec::new();
+    for (port, keys) in wanted {
+        for (block, part) in (0..).zip(keys.chunks(PKeyTable::BLOCK)) {
+            let mut table = PKeyTable { keys: [0; PKeyTable::BLOCK] };
+            table.keys.iter_mut().zip(part).for_each(|(entry, key)| *entry = key.0);
+            let (place, modifier) = (RequestTarget::Port(*port), modifier(fabric, *port, block));
+            asks.push(Ask::set(place, AttributeId::PKeyTable, modifier, table.encode()));
+        }
+    }
+    let mut answers = manager.ask(asks).await?.into_iter();
+    for (port, keys) in wanted {
+        let mut held = Vec::new();
+        for answer in answers.by_ref().take(keys.len().div_ceil(PKeyTable::BLOCK)) {
+            held.extend(answered(answer)?.map(|data| keys_of(&data)));
+        }
+        let held = held.concat();
+        if held.len() < keys.len() {
+            // It did not answer each time: what it holds is read in turn.
+            continue;
+        }
+        manager.holds_p_keys(*port, &held, true);
+        if !held.starts_with(keys) {
+            let node = fabric.port(*port).node;
             manager.device_fails(node, AttributeId::PKeyTable, Method::Set, FailingAs::HoldsOther, false);
         }
     }
     Ok(())
 }
 
+/// Whether a table is what a device holds by itself: the default P_Key, or nothing.
+fn is_as_delivered(keys: &[PKey]) -> bool {
+    *keys == [PKey::DEFAULT] || !names_a_partition(keys)
+}
+
 /// Whether an entry of a partition table names a partition, of which the port is then a full or limited member.
-fn names_a_partition(keys: &[u16]) -> bool {
-    keys.iter().any(|&key| PKey(key).partition() != 0)
+fn names_a_partition(keys: &[PKey]) -> bool {
+    keys.iter().any(|key| key.partition() != 0)
+}
+
+/// The keys of one block.
+fn keys_of(data: &[u8; SMP_DATA_SIZE]) -> [PKey; PKeyTable::BLOCK] {
+    PKeyTable::decode(data).keys.map(PKey)
 }

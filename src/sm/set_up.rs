@@ -98,7 +98,9 @@ pub(super) async fn configure<T: Transport>(
         fault = fault.or(part.fault);
         fresh.extend(part.armed);
     }
-    // Ports that carry data keep their arbitration lists: only newly armed ports get new ones.
+    // Ports that carry data keep their arbitration lists: only newly armed ports get new ones. A switch's own port is
+    // never armed, but may have lost its partitions.
+    fresh.extend(ports.iter().copied().filter(|&port| basis.fabric.port(port).num == PortNum::ZERO));
     let arbitration = fair::provide(manager, basis.fabric, &fresh, basis.lanes.in_operation()).await;
     let switches = configure_switches(manager, basis, &ports).await;
     let faults = [fault.map_or(Ok(()), Err), arbitration, switches].into_iter().filter_map(Result::err);

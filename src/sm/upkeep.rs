@@ -790,7 +790,7 @@ impl<T: Transport> Upkeep<T> {
         manager.apply(fabric, &writes, WriteOrder::Any).await?;
         // A port that bounced once more waits for the next look, and keeps no other one waiting.
         set_up::activate(manager, fabric, &bounced).await?;
-        // A device that was switched off and on has the partitions of its own.
+        // A device that does not take its partitions back has those of its own.
         self.publish();
         Ok(())
     }

@@ -37,17 +37,17 @@ impl<T: Transport> Manager<T> {
     }
 
     /// A port was read to hold these, in the blocks that it reported, all of them or not.
-    pub fn holds_p_keys(&mut self, port: PortId, table: &[u16], is_whole: bool) {
+    pub fn holds_p_keys(&mut self, port: PortId, table: &[PKey], is_whole: bool) {
         let Some(place) = self.place_of(port) else { return };
         match is_whole {
             true => _ = self.held_keys.partly.remove(&place),
             false => _ = self.held_keys.partly.insert(place),
         }
-        let used = table.iter().rposition(|&key| key != 0).map_or(0, |last| last + 1);
+        let used = table.iter().rposition(|key| key.0 != 0).map_or(0, |last| last + 1);
         let usual = &self.held_keys.usual;
-        let keys = match table[..used] == [PKey::DEFAULT.0] {
+        let keys = match table[..used] == [PKey::DEFAULT] {
             true => usual.clone(),
-            false => table[..used].iter().map(|&key| PKey(key)).collect(),
+            false => Arc::from(&table[..used]),
         };
         self.held_keys.known.insert(place, keys);
     }

@@ -59,7 +59,8 @@ fn keys(own: &[u16]) -> [u8; SMP_DATA_SIZE] {
 }
 
 /// Somebody else has partitioned the subnet: the SA follows once the ports were asked in turn, and so does the SA of a
-/// manager that takes over. Who is switched off and on comes back with the default partition.
+/// manager that takes over. Who is switched off and on has lost its table, and gets it back; what it holds already is
+/// left alone.
 #[test]
 fn the_sa_answers_by_the_partitions_that_ports_hold() {
     let mut scene = up(Setup::default());
@@ -77,6 +78,9 @@ fn the_sa_answers_by_the_partitions_that_ports_hold() {
     let is_followed = |scene: &Scene| ways.map(|(from, to)| key(scene, from, to)) == wanted;
     assert!(scene.until(120 * S, is_followed), "{:?}", ways.map(|(from, to)| key(&scene, from, to)));
     assert_eq!((mended(&scene), scene.failures()), (0, vec![]), "nothing is written");
+    // A key in a later block; a switch's own port.
+    scene.meddle("host-12 HCA-1", Method::Set, AttributeId::PKeyTable, 1, keys(&[0, 0x8020]));
+    scene.meddle("spine-2", Method::Set, AttributeId::PKeyTable, 0, keys(&[0x7FFF]));
 
     let mut scene = scene.another(Setup::default());
     assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
@@ -88,12 +92,23 @@ fn the_sa_answers_by_the_partitions_that_ports_hold() {
         assert_eq!(table, keys(own), "host {host}");
     }
 
-    let host = scene.node("host-9 HCA-1");
-    scene.transport.with(|sim| sim.kill(host));
+    let devices = ["host-9 HCA-1", "host-12 HCA-1", "spine-2"];
+    let holds = |scene: &Scene| {
+        [(0, 0), (1, 0), (1, 1), (2, 0)].map(|(at, block): (usize, u32)| {
+            scene.meddle(devices[at], Method::Get, AttributeId::PKeyTable, block, [0; SMP_DATA_SIZE])
+        })
+    };
+    let nodes = devices.map(|device| scene.node(device));
+    scene.transport.with(|sim| nodes.iter().for_each(|&node| sim.kill(node)));
     scene.pass(S / 10);
-    scene.transport.with(|sim| sim.revive(host));
-    assert!(scene.until(30 * S, |scene| key(scene, 9, 10) == Some(0xFFFF)), "{:?}", scene.failures());
-    assert_eq!((key(&scene, 10, 9), key(&scene, 10, 11)), (Some(0x7FFF), None));
+    scene.transport.with(|sim| nodes.iter().for_each(|&node| sim.revive(node)));
+    let own = keys(&[DEFAULT_P_KEY]);
+    assert_eq!(holds(&scene), [own, own, keys(&[]), own], "their devices' own");
+    let given_back = [keys(&[0x7FFF]), keys(&[0x7FFF, 0x8010]), keys(&[0, 0x8020]), keys(&[0x7FFF])];
+    assert!(scene.until(30 * S, |scene| holds(scene) == given_back), "{:?}", scene.failures());
+    scene.pass(S);
+    assert!(is_followed(&scene), "{:?}", ways.map(|(from, to)| key(&scene, from, to)));
+    assert_eq!(scene.degraded(), []);
 }
 
 /// A limited member stays limited, and who is kept out of the default partition stays out.

@@ -1,9 +1,9 @@
-//! Hosts are asked to register again where this manager becomes the one that answers: once for each arrival.
+//! Hosts are asked to register again where this manager becomes the one that answers, and where they come: once each.
 //!
-//! On entry: a subnet that is up, whose SA answers by the tables in force. The ports that were made ACTIVE on the way
-//! there have been asked by the same `Set`; each other end port is asked by one of its own, a window at a time, while
-//! nothing else is to be done. A port that cannot be asked now, or is silent, is asked later, after pauses. The list is
-//! in memory only: the next manager asks all of them anyway.
+//! On entry: a subnet that is up, whose SA answers by the tables in force. The ports that the manager made ACTIVE have
+//! been asked by the same `Set`; each other end port is asked by one of its own, a window at a time, while nothing else
+//! is to be done. A port that cannot be asked now, or is silent, is asked later, after pauses. The list is in memory
+//! only: the next manager asks all of them anyway.
 
 use super::error::SmError;
 use super::upkeep::Upkeep;
@@ -42,18 +42,16 @@ pub(super) struct Registering {
     now: VecDeque<Waiting>,
     /// With the time when each is due.
     later: Vec<(u64, Waiting)>,
-    /// How many have taken it.
+    /// How many have taken it since nobody waited.
     taken: usize,
 }
 
 impl Registering {
-    /// All end ports of the routed fabric and ports 0 of switches, but for those that were asked already; none if
-    /// nobody is to be asked.
-    pub(super) fn new(routed: &Fabric, asked: Option<BTreeSet<(Guid, PortNum)>>) -> Registering {
-        let Some(asked) = asked else { return Registering::default() };
-        let name = |id: PortId| (routed.node(routed.port(id).node).guid, routed.port(id).num);
-        let ports = routed.lid_ports().map(name).filter(|port| !asked.contains(port));
-        Registering { now: ports.map(|port| Waiting { port, failed: 0 }).collect(), ..Registering::default() }
+    /// Adds ports that are not waiting already.
+    fn owe(&mut self, ports: impl Iterator<Item = (Guid, PortNum)>) {
+        let later = self.later.iter().map(|(_, waiting)| waiting);
+        let waiting: BTreeSet<(Guid, PortNum)> = self.now.iter().chain(later).map(|waiting| waiting.port).collect();
+        self.now.extend(ports.filter(|port| !waiting.contains(port)).map(|port| Waiting { port, failed: 0 }));
     }
 
     /// Whether some can be asked at once.
@@ -77,6 +75,12 @@ impl Registering {
 }
 
 impl<T: Transport> Upkeep<T> {
+    /// Whoever is routed and has not been asked since it came is to be asked.
+    pub(super) fn owe_requests_to_register(&mut self) {
+        let (manager, routed) = (self.driver.subnet().manager(), &self.driver.running().routed);
+        self.registering.owe(manager.unasked(routed));
+    }
+
     /// Asks some end ports, as many at once as may be under way. Ends with the first event of the subnet; who has not
     /// answered by then is asked again.
     pub(super) async fn ask_to_register(&mut self) -> Result<(), SmError> {
@@ -89,7 +93,7 @@ impl<T: Transport> Upkeep<T> {
         {
             match self.found(waiting.port).map(|port| (port, self.driver.subnet().manager().may_register(port))) {
                 Some((port, MayRegister::Now)) => asked.push((port, waiting)),
-                Some((_, MayRegister::Never)) => {}
+                Some((_, MayRegister::Needless)) => {}
                 Some((_, MayRegister::Later)) | None => self.registering.put_off(waiting, now_ns),
             }
         }
@@ -112,7 +116,7 @@ impl<T: Transport> Upkeep<T> {
             }
         }
         if !self.registering.is_under_way() && self.registering.later.is_empty() {
-            tracing::info!(ports = self.registering.taken, "hosts were asked to register again");
+            tracing::info!(ports = std::mem::take(&mut self.registering.taken), "hosts were asked to register again");
         }
         Ok(())
     }

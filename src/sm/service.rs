@@ -390,7 +390,7 @@ async fn bring_up_what_answers<T: Transport>(
 ) -> Result<BroughtUp, SmError> {
     loop {
         // Whom an earlier attempt asked may have asked nobody since.
-        manager.take_asked();
+        manager.forget_asked();
         let began_ns = manager.now_ns();
         let error = match brought_up(manager, found, context).await {
             Ok(up) => return Ok(up),

@@ -12,7 +12,7 @@ use crate::ids::{Lid, PortNum};
 use crate::subnet::{
     Ask, AskResult, FailingAs, Manager, REQUESTS_AT_A_TIME, RequestTarget, SubnetError, SubnetManager,
 };
-use crate::tables::Write;
+use crate::tables::{PortState, Write};
 use crate::transport::Transport;
 use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
 use std::collections::BTreeSet;
@@ -321,7 +321,9 @@ pub(super) async fn activate<T: Transport>(
     let (of_switches, ends): (Vec<PortId>, Vec<PortId>) = armed.into_iter().partition(is_of_switch);
     let mut fault = None;
     for ports in [of_switches, ends] {
-        match manager.activate(fabric, &ports).await {
+        let writes: Vec<Write> =
+            ports.into_iter().map(|port| Write::PortState { port, state: PortState::Active }).collect();
+        match manager.apply_each(fabric, &writes).await {
             Ok(_) => {}
             Err(error) if error.is_fatal() => return Err(error.into()),
             // The other ports become ACTIVE all the same.

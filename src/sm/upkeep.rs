@@ -104,8 +104,7 @@ impl<T: Transport> Upkeep<T> {
         let rounds = drift::Rounds::default();
         let (seen, newcomers) = (Seen::Quiet, up.newcomers);
         let (sighting, instead, is_partial) = (None, None, false);
-        let asked = driver.subnet_mut().manager.take_asked();
-        let registering = Registering::new(&driver.running().routed, asked);
+        let registering = Registering::default();
         let unreached = None;
         let mut upkeep = Upkeep {
             driver,
@@ -121,6 +120,7 @@ impl<T: Transport> Upkeep<T> {
             unreached,
         };
         upkeep.stands_in(context, up.instead.clone());
+        upkeep.owe_requests_to_register();
         upkeep.show(context);
         upkeep
     }
@@ -202,6 +202,10 @@ impl<T: Transport> Upkeep<T> {
             }
             other => unreachable!("{} is commanded only while the subnet is down", other.name()),
         };
+        if matches!(&event, Ok(LifecycleEvent::SetUp(_) | LifecycleEvent::Changed(_))) {
+            // What came is asked as it becomes ACTIVE; but it may have become so by itself, or under another manager.
+            self.owe_requests_to_register();
+        }
         if matches!(&event, Err(error) if !error.is_fatal()) {
             // The next survey does without it.
             self.driver.subnet_mut().manager.leave_out_faulty(began_ns, 1);

@@ -90,15 +90,6 @@ pub(super) enum OnFailure {
     GoesOnElsewhere,
 }
 
-/// Which clients a wave asks to query the SA again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ClientsAsked {
-    /// Those that its writes name.
-    AsWritten,
-    /// Those of end ports that it makes ACTIVE.
-    AsTheyStart,
-}
-
 /// How a device failed at a job.
 #[derive(Debug)]
 enum DeviceFailure {
@@ -153,7 +144,7 @@ impl<T: Transport> Manager<T> {
     /// # Errors
     /// Some write failed: the first.
     pub async fn apply_each(&mut self, fabric: &Fabric, writes: &[Write]) -> Result<Applied, SubnetError> {
-        self.apply_writes(fabric, writes, WriteOrder::Any, OnFailure::GoesOnElsewhere, ClientsAsked::AsWritten).await
+        self.apply_writes(fabric, writes, WriteOrder::Any, OnFailure::GoesOnElsewhere).await
     }
 
     /// Carries out the writes of one wave.
@@ -163,7 +154,6 @@ impl<T: Transport> Manager<T> {
         writes: &[Write],
         order: WriteOrder,
         on_failure: OnFailure,
-        clients: ClientsAsked,
     ) -> Result<Applied, SubnetError> {
         let given = writes.len();
         let writes: Vec<Cow<'_, Write>> = match self.sources {
@@ -177,9 +167,7 @@ impl<T: Transport> Manager<T> {
             self.serve_waiting().await?;
         }
         let mut jobs = self.jobs(fabric, &writes).await?;
-        if clients == ClientsAsked::AsTheyStart {
-            jobs.iter_mut().for_each(|job| self.ask_as_it_starts(fabric, job));
-        }
+        jobs.iter_mut().for_each(|job| self.ask_as_it_starts(fabric, job));
         if jobs.iter().any(|job| matches!(job.kind, Kind::Port(..))) {
             self.await_registering().await?;
         }
@@ -194,9 +182,7 @@ impl<T: Transport> Manager<T> {
         let mut progress = WaveProgress { on_failure, ..WaveProgress::default() };
         self.send_wave(fabric, &wave, order, &mut progress).await?;
         // After a failure too: these ports have answered, and the next `Set` is based on what they hold.
-        if clients == ClientsAsked::AsTheyStart {
-            self.note_asked(fabric, &wave, &progress);
-        }
+        self.note_asked(fabric, &wave, &progress);
         self.note_ports(fabric, progress.port_infos);
         let failed = self.at_fault(fabric, &wave, progress.failed).await?;
         self.note_failed(&wave, failed);
@@ -293,7 +279,7 @@ impl<T: Transport> Manager<T> {
         stages.into_iter().filter(|stage| !stage.is_empty()).collect()
     }
 
-    /// A port that is to become ACTIVE has its clients asked in the same `Set`.
+    /// A port that is to become ACTIVE has its clients asked in the same `Set`, if they are to be asked.
     fn ask_as_it_starts(&self, fabric: &Fabric, job: &mut Job) {
         if let Kind::Port(port, change @ PortChange { state: Some(PortState::Active), .. }) = &mut job.kind {
             change.reregister |= self.asks_as_it_starts(fabric, *port);
@@ -317,7 +303,7 @@ impl<T: Transport> Manager<T> {
     fn note_ports(&mut self, fabric: &Fabric, holds: Vec<(PortId, PortInfo)>) {
         for (port, info) in holds {
             let owner = fabric.port(port);
-            self.port_infos.insert((fabric.node(owner.node).guid, owner.num), info);
+            self.holds((fabric.node(owner.node).guid, owner.num), info);
         }
     }
 

@@ -323,6 +323,12 @@ impl<T: Transport> Manager<T> {
         Ok(Ok(MadRequest { queue: node.0, tag, method: ask.method, modifier: ask.modifier, body }))
     }
 
+    /// A port was read to hold this: the base of the next `Set`.
+    pub(super) fn holds(&mut self, place: (Guid, PortNum), info: PortInfo) {
+        self.asked_clients.is_seen(place, info.port_state);
+        self.port_infos.insert(place, info);
+    }
+
     /// Keeps a reported PortInfo or SwitchInfo as the base of the next `Set`.
     pub(super) fn remember(&mut self, request: &MadRequest, data: &[u8; SMP_DATA_SIZE]) {
         let RequestBody::Smp { attribute, .. } = request.body else { return };
@@ -331,7 +337,7 @@ impl<T: Transport> Manager<T> {
         match attribute {
             AttributeId::PortInfo => {
                 let num = PortNum(request.modifier as u8);
-                self.port_infos.insert((guid, num), PortInfo::decode(data));
+                self.holds((guid, num), PortInfo::decode(data));
             }
             AttributeId::SwitchInfo => {
                 if let Some((_, held)) = self.node_infos.get_mut(&guid) {

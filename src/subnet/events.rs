@@ -138,7 +138,7 @@ impl<T: Transport> Manager<T> {
 
     fn own_port_is(&mut self, place: (Guid, PortNum), info: PortInfo) {
         tracing::info!(state = ?info.port_state, "the link of the manager's own port went down");
-        self.port_infos.insert(place, info);
+        self.holds(place, info);
     }
 
     /// Whether the manager's own port had no link when it was last read.

@@ -1,7 +1,7 @@
 //! [`Manager`]: the subnet manager over one port. Runs exchanges, dispatches incoming MADs, keeps counts.
 
 use super::adaptive::AdaptiveKinds;
-use super::apply::{ClientsAsked, OnFailure};
+use super::apply::OnFailure;
 use super::error::status_meaning;
 use super::events::OWN_PORT_NS;
 use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
@@ -695,7 +695,7 @@ impl<T: Transport> SubnetManager for Manager<T> {
             WriteOrder::Any if writes.iter().all(is_entry) => OnFailure::EndsAtSilence,
             WriteOrder::Any | WriteOrder::Listed { .. } => OnFailure::Ends,
         };
-        self.apply_writes(fabric, writes, order, on_failure, ClientsAsked::AsWritten).await
+        self.apply_writes(fabric, writes, order, on_failure).await
     }
 
     async fn flush(&mut self, ticket: Ticket, observer: Observer, lanes: VlSet) -> Result<Flushed, SubnetError> {
@@ -782,7 +782,7 @@ impl<T: Transport> Manager<T> {
         // is read: what waits is served meanwhile.
         let settled = self.transport.now_ns() >= self.quiet_at_ns;
         self.serve_waiting().await?;
-        self.port_infos.extend(sweep.port_infos().map(|(port, info)| (port, info.clone())));
+        sweep.port_infos().for_each(|(place, info)| self.holds(place, info.clone()));
         for (guid, info, switch) in sweep.node_infos() {
             self.node_infos.insert(guid, (info.clone(), switch.cloned()));
         }

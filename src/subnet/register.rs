@@ -6,31 +6,32 @@
 //! answers, and only the next `Set` of a PortInfo waits until no copy is in flight. Deliberately omitted: who is asked
 //! when (`sm`), and the step of a change that moves hosts (`apply`).
 
-use super::apply::{ClientsAsked, OnFailure};
 use super::exchange::{Completed, Exchange, MadAnswer, MadData};
 use super::manager::{Manager, answered_or_failed};
-use super::{Applied, Ask, RequestTarget, SubnetError, WriteOrder};
+use super::{Ask, RequestTarget, SubnetError};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Guid, PortNum};
-use crate::tables::{PortState, Write};
 use crate::transport::Transport;
-use crate::wire::{self, AttributeId, PortInfo, capability};
+use crate::wire::{AttributeId, Method, PortInfo, PortState, capability};
 use std::collections::BTreeSet;
 
-/// Which end ports were asked, and how.
-#[derive(Debug)]
+/// Which end ports were asked.
+#[derive(Debug, Default)]
 pub(super) struct AskedClients {
-    /// Whether any is.
+    /// Whether any is, apart from changes that move them.
     asks: bool,
-    /// Those that were, as they became ACTIVE.
+    /// Those that were, and have kept their links since.
     asked: BTreeSet<(Guid, PortNum)>,
     /// Until when a copy of a `Set` that nobody waited for may be in flight.
     copies_until_ns: u64,
 }
 
-impl Default for AskedClients {
-    fn default() -> AskedClients {
-        AskedClients { asks: true, asked: BTreeSet::new(), copies_until_ns: 0 }
+impl AskedClients {
+    /// A port was seen in a state. What lost its link may have lost its host's memory too.
+    pub(super) fn is_seen(&mut self, place: (Guid, PortNum), state: PortState) {
+        if matches!(state, PortState::Down | PortState::Initialize) {
+            self.asked.remove(&place);
+        }
     }
 }
 
@@ -41,8 +42,8 @@ pub enum MayRegister {
     Now,
     /// The port is not ACTIVE, failed lately, or discards what its host would send to the SA.
     Later,
-    /// The port does not support it.
-    Never,
+    /// The port does not support it, or its clients were asked since it came.
+    Needless,
 }
 
 impl<T: Transport> Manager<T> {
@@ -51,47 +52,41 @@ impl<T: Transport> Manager<T> {
         self.asked_clients.asks = asks;
     }
 
-    /// The end ports that were asked since the last call, in the `Set` that made them ACTIVE; `None` if none is to be
-    /// asked at all.
-    pub fn take_asked(&mut self) -> Option<BTreeSet<(Guid, PortNum)>> {
-        let asked = std::mem::take(&mut self.asked_clients.asked);
-        self.asked_clients.asks.then_some(asked)
+    /// Whatever was asked before counts as unasked.
+    pub fn forget_asked(&mut self) {
+        self.asked_clients.asked.clear();
     }
 
-    /// Brings ports from ARMED to ACTIVE, and asks the clients at those of CAs and routers to register again. The rest
-    /// is written to if a device fails at it.
-    ///
-    /// # Errors
-    /// Some port failed: the first.
-    pub async fn activate(&mut self, fabric: &Fabric, ports: &[PortId]) -> Result<Applied, SubnetError> {
-        let writes: Vec<Write> =
-            ports.iter().map(|&port| Write::PortState { port, state: PortState::Active }).collect();
-        self.apply_writes(fabric, &writes, WriteOrder::Any, OnFailure::GoesOnElsewhere, ClientsAsked::AsTheyStart).await
+    /// The end ports and ports 0 of switches of a fabric whose clients are still to be asked; none if nobody is.
+    pub fn unasked<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = (Guid, PortNum)> + 'a {
+        let AskedClients { asks, asked, .. } = &self.asked_clients;
+        let places = fabric.lid_ports().map(|port| place(fabric, port));
+        places.filter(|place| *asks && !asked.contains(place))
     }
 
     /// Whether a port has clients to be asked in the `Set` that makes it ACTIVE.
     pub(super) fn asks_as_it_starts(&self, fabric: &Fabric, port: PortId) -> bool {
         let is_end = !fabric.node(fabric.port(port).node).is_switch();
-        self.asked_clients.asks && is_end && self.port_info(port).is_some_and(supports_it)
+        let AskedClients { asks, asked, .. } = &self.asked_clients;
+        *asks && is_end && !asked.contains(&place(fabric, port)) && self.port_info(port).is_some_and(supports_it)
     }
 
     pub(super) fn was_asked(&mut self, fabric: &Fabric, port: PortId) {
-        let at = fabric.port(port);
-        self.asked_clients.asked.insert((fabric.node(at.node).guid, at.num));
+        self.asked_clients.asked.insert(place(fabric, port));
     }
 
     /// Whether the clients of an end port of the known fabric can be asked.
     pub fn may_register(&self, port: PortId) -> MayRegister {
         let Some(topology) = &self.topology else { return MayRegister::Later };
         let Some(held) = self.port_info(port) else { return MayRegister::Later };
-        if !supports_it(held) {
-            return MayRegister::Never;
+        if !supports_it(held) || self.asked_clients.asked.contains(&place(&topology.fabric, port)) {
+            return MayRegister::Needless;
         }
         let at = topology.fabric.port(port);
         // Port 0 of a switch is always there.
-        let is_active = at.num == PortNum::ZERO || held.port_state == wire::PortState::Active;
+        let is_active = at.num == PortNum::ZERO || held.port_state == PortState::Active;
         let fails = self.failed_lately(at.node, AttributeId::PortInfo)
-            || self.fails_at(at.node, AttributeId::PortInfo, wire::Method::Set);
+            || self.fails_at(at.node, AttributeId::PortInfo, Method::Set);
         match is_active && !fails && !self.is_kept_from_sa(port, held.master_sm_sl) {
             true => MayRegister::Now,
             false => MayRegister::Later,
@@ -134,6 +129,7 @@ impl<T: Transport> Manager<T> {
             let taken = match answered_or_failed(completed) {
                 Ok((request, MadAnswer { data: MadData::Smp(_, data), .. })) => {
                     self.remember(&request, &data);
+                    self.asked_clients.asked.extend(self.topology.as_ref().map(|known| place(&known.fabric, port)));
                     true
                 }
                 Ok(_) => false,
@@ -156,6 +152,12 @@ impl<T: Transport> Manager<T> {
     pub async fn await_registering(&mut self) -> Result<(), SubnetError> {
         self.wait_until(self.asked_clients.copies_until_ns).await
     }
+}
+
+/// The GUID of a port's node, and its number there. Indices change when the known fabric grows.
+fn place(fabric: &Fabric, port: PortId) -> (Guid, PortNum) {
+    let at = fabric.port(port);
+    (fabric.node(at.node).guid, at.num)
 }
 
 fn supports_it(info: &PortInfo) -> bool {

@@ -123,6 +123,16 @@ fn sound(world: &World, port: PortId, successor: &Life, may_lose: bool, at: &str
             panic!("{at}: {pair:?}: {why}: {successor:?}")
         });
     }
+    let is_known = |&host: &PortId| {
+        let at = view.routed.port(host);
+        let node = world.fabric.by_guid(view.routed.node(at.node).guid).expect("the same devices");
+        successor.registered.contains(&world.fabric.port_at(node, at.num).expect("the same ports"))
+    };
+    // Where they are told to ask again they do so unseen, and an answer that is lost or refused is awaited for long.
+    if !world.setting.fenced && world.setting.loss == 0.0 && world.was_healthy() {
+        let unknown: Vec<&PortId> = hosts.iter().filter(|host| !is_known(host)).collect();
+        assert!(unknown.is_empty(), "{at}: not asked to register: {unknown:?}: {successor:?}");
+    }
     let packets = world.packets();
     assert!(packets.lost_to_change == 0 || may_lose, "{at}: {packets:?}, {successor:?}");
     // Who is left out or dead keeps what stands in it: its links are down. In a run that began warm, the simulator

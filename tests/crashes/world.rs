@@ -185,6 +185,8 @@ pub struct Life {
     pub responder: Option<SharedResponder>,
     /// What it has set aside.
     pub aside: Vec<String>,
+    /// The end ports whose clients it asked to register again, where hosts have agents.
+    pub registered: BTreeSet<PortId>,
     /// What devices fail at, in words.
     pub degraded: Vec<String>,
     /// The halves that the SA answered with, one after the other.
@@ -358,6 +360,7 @@ impl World {
         let mut running = Box::pin(sm::run(manager, context, RunUntil::Stopped));
         let mut polls = task::Context::from_waker(Waker::noop());
         let mut life = Life::default();
+        self.transport.with(Sim::take_reregistered);
         let (mut busy_ns, mut orders, mut due_ns) = (self.now_ns(), BTreeSet::new(), None);
         let mut begun_ns = None;
         let mut next: Vec<(u64, WorldEvent)> = Vec::new();
@@ -409,6 +412,7 @@ impl World {
                 (life.running, life.aside) = (view.running.clone(), view.aside.clone());
                 life.degraded = view.degraded.iter().map(Degraded::in_words).collect();
                 life.responder = Some(responder);
+                life.registered = self.transport.with(Sim::take_reregistered).into_iter().collect();
                 life.first_table_ns = fate.borrow().first_table_ns;
                 life.halves_asked = fate.borrow().halves_asked;
                 (life.sent, life.records) = fate.take().counts();

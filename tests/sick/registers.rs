@@ -57,6 +57,41 @@ fn a_manager_that_comes_after_another_asks_each_once() {
     }
 }
 
+/// It may have lost what it held, and its records here are those of before. The change that brings a host in behind a
+/// fence asks it once more, as it opens the half in force to it.
+#[test]
+fn who_comes_back_is_asked() {
+    let (host, switch) = ("host-9 HCA-1", "leaf-3");
+    let mut scene = cold(Setup::default(), &[]);
+    scene.pass(3 * S);
+    asked(&scene);
+    for device in [host, switch] {
+        let node = scene.node(device);
+        for off_ns in [S / 10, 20 * S] {
+            scene.transport.with(|sim| sim.kill(node));
+            scene.pass(off_ns);
+            scene.transport.with(|sim| sim.revive(node));
+            scene.pass(20 * S);
+            let at = |&port: &PortId| {
+                let ends = [Some(scene.fabric.port(port).node), scene.fabric.neighbour(port)];
+                ends.contains(&Some(node))
+            };
+            let there: Vec<PortId> = hosts(&scene).into_iter().filter(at).collect();
+            let mut asked = asked(&scene);
+            assert!(asked.len() <= 2 * there.len(), "{device}: {asked:?}");
+            asked.dedup();
+            assert_eq!(asked, there, "{device}, off for {off_ns} ns: {:?}", scene.failures());
+        }
+    }
+    let port = scene.port(host);
+    scene.transport.with(|sim| {
+        sim.kill(port);
+        sim.revive(port);
+    });
+    scene.pass(20 * S);
+    assert_eq!(asked(&scene), [port], "its link bounced");
+}
+
 /// What hosts hold of the manager before leads by levels and lanes that are no longer those.
 #[test]
 fn who_rewrites_a_subnet_asks_all() {

@@ -404,6 +404,7 @@ fn what_is_written_is_read_back() {
     let (switch, low) = (novice.fabric.switches().next().unwrap(), 1 << 16 | 1);
     for (node, attribute, modifier, kept) in [
         (node, AttributeId::PKeyTable, 0, 0..64),
+        (node, AttributeId::PKeyTable, 3, 0..64),
         (node, AttributeId::GuidInfo, 0, 8..64),
         (node, AttributeId::VlArbitrationTable, low, 0..16),
         (switch, AttributeId::VlArbitrationTable, low, 0..16),
@@ -420,7 +421,7 @@ fn what_is_written_is_read_back() {
     for (attribute, modifier, answer) in [
         (AttributeId::Unknown(0xFF90), 0, status::UNSUPPORTED_METHOD_ATTRIBUTE),
         (AttributeId::MulticastForwardingTable, 0, status::UNSUPPORTED_METHOD_ATTRIBUTE),
-        (AttributeId::PKeyTable, 1, status::INVALID_VALUE),
+        (AttributeId::PKeyTable, 4, status::INVALID_VALUE),
         (AttributeId::VlArbitrationTable, 2 << 16, status::INVALID_VALUE),
         (AttributeId::GuidInfo, 1, status::INVALID_VALUE),
     ] {

@@ -33,7 +33,7 @@ fn one_silent() -> (Manager<Fake>, Fabric, PortId, PortId) {
 
 #[test]
 fn who_does_not_support_it_is_not_asked() {
-    for (supports_it, may) in [(true, MayRegister::Now), (false, MayRegister::Never)] {
+    for (supports_it, may) in [(true, MayRegister::Now), (false, MayRegister::Needless)] {
         let (manager, _, hosts) = known(supports_it);
         assert_eq!(manager.may_register(hosts[1]), may);
     }

@@ -196,7 +196,7 @@ fn a_misspelt_option_is_answered_by_what_would_do() {
     let other = path_text(&folder.path().join("ring.net")).to_string();
     done(&["fabric", "generate", "ring:4,1", "-o", &other]);
     let no_change = "error: say what changes: --remove-switch, --remove-link,";
-    let cases: [(&[&str], &str); 18] = [
+    let cases: [(&[&str], &str); 19] = [
         (&["simulate", FABRIC, "--steady", "--warm-up", "5ms"], "a whole number of microseconds, such as 5000"),
         (&["simulate", FABRIC, "--steady", "--hoq-life", "1s"], "a whole number of nanoseconds, such as 5000"),
         (&["simulate", FABRIC, "--steady", "--seed", "abc"], "for '--seed <SEED>': expected a whole number"),
@@ -205,6 +205,7 @@ fn a_misspelt_option_is_answered_by_what_would_do() {
         (&["sm", "--engine", "ftree"], "tip: OpenSM's ftree is fat-tree here"),
         (&["sm", "--reserved-sl", "0"], "SL 0 cannot be reserved: it is the first of its half"),
         (&["sm", "--subnet-prefix", "ff00000000000000"], "expected a prefix of unicast GIDs, such as fec0000000000001"),
+        (&["sm", "--vls", "2", "--reserved-sl", "7"], "three in all, and the links have 2: raise --vls"),
         (&["sm", "--subnet-prefix", "0"], "expected a prefix of unicast GIDs, such as fec0000000000001"),
         (
             &["simulate", FABRIC, "--remove-switch", "host-1"],

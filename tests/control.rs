@@ -322,7 +322,7 @@ fn the_commands_show_what_the_manager_says() {
     assert_eq!((code, shown.as_str()), (0, "as you say\n"));
 }
 
-/// A manager that goes on with a change of one before knows the subnet and serves it.
+/// A manager that resumes or recovers a subnet knows it and serves it.
 #[test]
 fn a_subnet_that_is_being_taken_over_is_not_called_down() {
     let manager = Manager::start(|ControlRequest { answers, .. }| {
@@ -332,7 +332,7 @@ fn a_subnet_that_is_being_taken_over_is_not_called_down() {
         answers.finish(Reply::Status(Box::new(status)));
     });
     let (code, shown, _) = reconfig(&["status"], &manager.path);
-    let told = "the subnet is not up yet, going on with a change of an earlier manager (vacating): 20 switches";
+    let told = "the subnet is not up yet, and a change comes first (vacating): 20 switches";
     assert!(code == 1 && shown.contains(told), "{shown}");
     assert!(shown.contains(" sweeps       none yet, a light one every"), "{shown}");
 }

@@ -144,9 +144,10 @@ pub(super) struct Arguments {
     no_journal: bool,
     #[command(flatten)]
     m_key: MKeyArguments,
-    /// GID prefix of the subnet, in hexadecimal.
-    #[arg(long, value_name = "PREFIX", default_value = "fe80000000000000", value_parser = unicast_prefix)]
-    subnet_prefix: u64,
+    /// GID prefix of the subnet, in hexadecimal [default: that of a subnet that carries traffic, else
+    /// fe80000000000000].
+    #[arg(long, value_name = "PREFIX", value_parser = unicast_prefix)]
+    subnet_prefix: Option<u64>,
     /// OpenSM's prefix-routes file, which maps other subnets to router ports; read at start.
     #[arg(long, value_name = "FILE")]
     prefix_routes: Option<PathBuf>,
@@ -223,6 +224,9 @@ pub(super) fn run(arguments: &Arguments, common: Common, reload: Reload) -> Resu
     arguments.devices.check(arguments.devices())?;
     if let Some(sl) = arguments.reserved.chosen().filter(|&sl| Half::rank(sl) == 0) {
         return Err(Failure::input(SmError::ReservedFirst { sl }));
+    }
+    if let (Some(sl), Some(data_vls @ ..3)) = (arguments.reserved.chosen(), arguments.vls) {
+        return Err(Failure::input(SmError::NoLaneToReserve { sl, data_vls: data_vls.into() }));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::undone(anyhow!(error).context("starting the event loop")))?.block_on(async {
@@ -458,7 +462,8 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         data_vls: arguments.vls.unwrap_or(Config::DATA_VLS),
         data_vls_are_required: arguments.vls.is_some(),
         m_key: arguments.m_key.chosen()?,
-        subnet_prefix: arguments.subnet_prefix,
+        subnet_prefix: arguments.subnet_prefix.unwrap_or(Gid::DEFAULT_PREFIX),
+        subnet_prefix_is_required: arguments.subnet_prefix.is_some(),
         remote: remote(arguments)?.into(),
         limits: AgeLimits {
             hoq_life: arguments.hoq_life,
@@ -485,7 +490,7 @@ fn fallback() -> Result<Arc<dyn Engine>, Failure> {
 fn remote(arguments: &Arguments) -> Result<Remote, Failure> {
     let Some(path) = &arguments.prefix_routes else { return Ok(Remote::none()) };
     let routes = prefix_file::load(path).map_err(Failure::input)?;
-    if arguments.subnet_prefix == Gid::DEFAULT_PREFIX {
+    if arguments.subnet_prefix.is_none_or(|prefix| prefix == Gid::DEFAULT_PREFIX) {
         tracing::warn!(
             "no router passes on what is sent to a link-local prefix: answers reach this subnet only with --subnet-prefix"
         );

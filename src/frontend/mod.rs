@@ -419,7 +419,8 @@ impl Frontend {
                 Reply::Changed(Box::new(unwritten(ChangeOutcome::Completed, Some(used))))
             }
             OrderAnswer::Nothing | OrderAnswer::Surveyed => {
-                Reply::Changed(Box::new(unwritten(ChangeOutcome::Nothing, None)))
+                let carries = "nothing is routed over it already".to_string();
+                Reply::Changed(Box::new(unwritten(ChangeOutcome::Nothing, Some(carries))))
             }
             OrderAnswer::NotDone(why) => {
                 let used = if takes_back { "it is set aside no longer, and not used yet: " } else { "" };

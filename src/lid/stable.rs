@@ -3,8 +3,8 @@
 
 use super::guid2lid::{Guid2Lid, LidRange, guid_of};
 use super::{LidError, check_capacity};
-use crate::fabric::{Fabric, PortId};
-use crate::ids::{Guid, Lid, Lmc};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Guid, Lid, Lmc, PortNum};
 use fixedbitset::FixedBitSet;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The fabric with 2^`lmc` LIDs for every end port and one for every switch. A port keeps its LIDs of the file, else
 /// those that it holds, if they are aligned, sufficient, and not another port's in the file. All others get the lowest
 /// free ones, end ports first, in index order. LIDs that the file has for absent ports stay reserved as long as the
-/// others find room.
+/// others find room. LIDs for which a switch has no forwarding entries are not kept, if fewer than half of the ports
+/// hold such and the switch is none that came.
 ///
 /// # Errors
 /// Too few unicast LIDs, or a switch whose table is too short.
@@ -60,15 +61,33 @@ fn assign_beside(
     hold: &BTreeSet<PortId>,
     reserved: &[LidRange],
 ) -> Result<Fabric, LidError> {
-    let wanted = fabric.lid_ports().map(|port| (port, lmc_of(fabric, port, lmc))).collect();
-    let mut assignment = Assignment::new(fabric, wanted, reserved);
     let carrying = |port: PortId| Some(port).filter(|port| hold.contains(port));
-    assignment.keep(|port, lids| LidRange::aligned(fabric.port(carrying(port)?).lid?, lids));
-    assignment.keep(|port, lids| kept.get(guid_of(fabric, port)?)?.narrowed(lids));
-    assignment.keep(|port, lids| LidRange::aligned(fabric.port(port).lid?, lids));
-    let assigned = assignment.filled()?;
-    check_capacity(&assigned, lmc)?;
-    Ok(assigned)
+    let was_here = |node: NodeId| {
+        let own = fabric.port_at(node, PortNum::ZERO);
+        own.is_some_and(|own| hold.contains(&own) || guid_of(fabric, own).is_some_and(|guid| kept.get(guid).is_some()))
+    };
+    let all_came = !fabric.switches().any(was_here);
+    // The first LID that nobody keeps.
+    let mut end = Lid::MAX_UNICAST.0 + 1;
+    loop {
+        let wanted = fabric.lid_ports().map(|port| (port, lmc_of(fabric, port, lmc))).collect();
+        let mut assignment = Assignment::new(fabric, wanted, reserved);
+        let keeps = |range: &LidRange| range.last().0 < end;
+        assignment.keep(|port, lids| LidRange::aligned(fabric.port(carrying(port)?).lid?, lids).filter(keeps));
+        assignment.keep(|port, lids| kept.get(guid_of(fabric, port)?)?.narrowed(lids).filter(keeps));
+        assignment.keep(|port, lids| LidRange::aligned(fabric.port(port).lid?, lids).filter(keeps));
+        let assigned = assignment.filled()?;
+        match check_capacity(&assigned, lmc) {
+            // One port with a LID beyond what switches have entries for must not keep the others from theirs. Where
+            // most ports are beyond, or the switch came last, it is the switch that does not fit.
+            Err(LidError::LftCapacity { at, capacity, ref beyond, .. })
+                if capacity < end && 2 * beyond.len() < assigned.lid_ports().count() && (all_came || was_here(at)) =>
+            {
+                end = capacity;
+            }
+            checked => return checked.map(|()| assigned),
+        }
+    }
 }
 
 /// An assignment in progress.
@@ -146,21 +165,26 @@ impl<'a> Assignment<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::{FabricBuilder, NodeId, NodeKind};
-    use crate::ids::PortNum;
+    use crate::fabric::{FabricBuilder, NodeKind};
     use proptest::prelude::*;
 
     /// A switch with hosts, all with GUIDs.
     fn star(hosts: u8) -> Fabric {
+        star_builder(hosts, 0xC000).0.build().unwrap()
+    }
+
+    /// The same, with a port more and so many forwarding entries.
+    fn star_builder(hosts: u8, lft_capacity: u16) -> (FabricBuilder, NodeId) {
         let mut builder = FabricBuilder::new();
-        let switch = builder.node(NodeKind::Switch, Guid(1), hosts, "");
+        let switch = builder.node(NodeKind::Switch, Guid(1), hosts.saturating_add(1).min(254), "");
+        builder.node_mut(switch).lft_capacity = lft_capacity;
         builder.port_mut(switch, PortNum(0)).unwrap().guid = Some(Guid(1));
         for host in 1..=hosts {
             let node = builder.node(NodeKind::Ca, Guid(0x100 + u64::from(host)), 1, "");
             builder.link((switch, PortNum(host)), (node, PortNum(1)), Default::default(), Default::default()).unwrap();
             builder.port_mut(node, PortNum(1)).unwrap().guid = Some(Guid(0x200 + u64::from(host)));
         }
-        builder.build().unwrap()
+        (builder, switch)
     }
 
     fn lids(fabric: &Fabric) -> BTreeMap<Guid, (u16, u16)> {
@@ -210,6 +234,44 @@ mod tests {
         let held = fabric.with_lids([(port, Lid(64), Lmc::default())]).unwrap();
         let error = assign_stable(&held, Lmc::default(), &Guid2Lid::new()).unwrap_err();
         assert!(matches!(&error, LidError::LftCapacity { switch, top: Lid(64), .. } if switch == "short"), "{error}");
+    }
+
+    /// Whether it holds that LID, carries data under it, or the file has it.
+    #[test]
+    fn one_lid_beyond_all_tables_is_given_up() {
+        let plain = star_builder(4, 64).0.build().unwrap();
+        let port = plain.port_at(plain.by_guid(Guid(0x102)).unwrap(), PortNum(1)).unwrap();
+        let lmc = Lmc::masked(1);
+        let holding = plain.with_lids([(port, Lid(64), lmc)]).unwrap();
+        let file = kept(&[(0x202, 64, 65)]);
+        let (no_file, nobody, carrying) = (Guid2Lid::new(), BTreeSet::new(), BTreeSet::from([port]));
+        for (fabric, file, hold) in [
+            (&holding, &no_file, &nobody),
+            (&plain, &file, &nobody),
+            (&holding, &no_file, &carrying),
+            (&holding, &file, &carrying),
+        ] {
+            let assigned = assign_beside_data(fabric, lmc, file, hold).unwrap();
+            let ends = [0x201, 0x202, 0x203, 0x204].map(|guid| lids(&assigned)[&Guid(guid)]);
+            assert_eq!(ends, [(2, 2), (4, 2), (6, 2), (8, 2)]);
+        }
+    }
+
+    /// It is the switch that does not fit then.
+    #[test]
+    fn nobody_is_renumbered_for_a_switch_that_came_with_a_short_table() {
+        let (mut builder, switch) = star_builder(4, 0xC000);
+        let came = builder.node(NodeKind::Switch, Guid(2), 4, "came");
+        builder.port_mut(came, PortNum(0)).unwrap().guid = Some(Guid(2));
+        builder.link((switch, PortNum(5)), (came, PortNum(1)), Default::default(), Default::default()).unwrap();
+        builder.node_mut(came).lft_capacity = 64;
+        let fabric = builder.build().unwrap();
+        let host = (0x202, 64, 65);
+        let assigned = |file: &[_]| assign_stable(&fabric, Lmc::masked(1), &kept(file));
+        let error = assigned(&[host, (1, 1, 1)]).unwrap_err();
+        assert!(matches!(&error, LidError::LftCapacity { at, .. } if *at == came), "{error}");
+        let known = assigned(&[host, (1, 1, 1), (2, 12, 12)]).unwrap();
+        assert_eq!((lids(&known)[&Guid(0x202)], lids(&known)[&Guid(2)]), ((4, 2), (12, 1)));
     }
 
     #[test]

@@ -184,7 +184,7 @@ pub fn is_under_way(state: &str) -> bool {
 /// How a manager takes over a subnet that it knows and serves, and that is not up yet.
 fn takes_over(status: &Status) -> Option<String> {
     (!status.subnet_up && status.half.is_some()).then(|| match is_under_way(&status.state) {
-        true => format!("going on with a change of an earlier manager ({})", status.state),
+        true => format!("and a change comes first ({})", status.state),
         false => "and its tables are being completed".to_string(),
     })
 }

@@ -140,6 +140,13 @@ impl Directory {
         self.by_guid.binary_search_by_key(&guid, |entry| entry.0).ok().map(|at| self.by_guid[at].1)
     }
 
+    /// The GIDs of the ports that this directory has and another one has not.
+    pub(super) fn ports_beyond<'a>(&'a self, other: &'a Directory) -> impl Iterator<Item = Gid> + 'a {
+        let is_same = Arc::ptr_eq(&self.facts.fabric, &other.facts.fabric);
+        let own = self.by_guid.iter().filter(move |(guid, _)| !is_same && other.by_port_guid(*guid).is_none());
+        own.map(|&(_, port)| self.gid(port))
+    }
+
     /// The port with this GID, if its prefix is the subnet's own or the link-local one.
     pub fn by_gid(&self, gid: Gid) -> Option<PortId> {
         let own = [self.facts.subnet_prefix, Gid::DEFAULT_PREFIX].contains(&gid.prefix);

@@ -35,7 +35,7 @@ pub use service_levels::{FirstOfHalf, OfLayers, Reserving, ServiceLevels};
 use crate::ids::{Guid, Half, Lid};
 use crate::transport::Datagram;
 use crate::wire::sa::SaMad;
-use crate::wire::{Gid, Notice, class, class_of};
+use crate::wire::{Notice, class, class_of};
 use rmpp::{RmppPace, TransferFailure};
 use services::Services;
 use std::collections::BTreeMap;
@@ -160,11 +160,19 @@ impl Sa {
 
     /// Answers from `directory` from now on, its active half included. Services and subscriptions of ports that are
     /// gone are dropped.
-    pub fn set_directory(&mut self, directory: Arc<Directory>) {
+    pub fn set_directory(&mut self, directory: Arc<Directory>, now_ns: u64) {
         self.half = directory.facts().half;
         self.services.retain_ports(|gid| directory.by_gid(gid).is_some());
         self.subscriptions.retain_ports(&directory);
-        self.directory = Some(directory);
+        let Some(before) = self.directory.replace(directory.clone()) else { return };
+        let issuer = directory.base_lid(directory.facts().sm).unwrap_or_default();
+        let left = before.ports_beyond(&directory).map(|gid| (Notice::gid_in_service(false, gid, issuer), &before));
+        let came = directory.ports_beyond(&before).map(|gid| (Notice::gid_in_service(true, gid, issuer), &directory));
+        let view = SubscriptionContext { directory: &directory, half: self.half, limits: &self.limits };
+        for (notice, known_by) in left.chain(came) {
+            self.subscriptions.announce(view, (&notice, known_by), now_ns, &mut self.events);
+        }
+        self.events.truncate(MOST_EVENTS);
     }
 
     /// The current directory.
@@ -198,15 +206,6 @@ impl Sa {
         let Some(directory) = self.directory.clone() else { return Vec::new() };
         let view = SubscriptionContext { directory: &directory, half: self.half, limits: &self.limits };
         self.subscriptions.notice(view, notice, now_ns, &mut self.events)
-    }
-
-    /// The notice that a port came into service or left it: traps 64 and 65, which the SM makes.
-    pub fn port_in_service(&mut self, in_service: bool, guid: Guid, now_ns: u64) -> Vec<Datagram> {
-        let Some(directory) = self.directory.clone() else { return Vec::new() };
-        let facts = directory.facts();
-        let issuer = directory.base_lid(facts.sm).unwrap_or_default();
-        let gid = Gid { prefix: facts.subnet_prefix, guid };
-        self.notice(&Notice::gid_in_service(in_service, gid, issuer), now_ns)
     }
 
     /// When [`Sa::wake`] must be called next; `u64::MAX` if nothing waits.

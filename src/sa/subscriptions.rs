@@ -129,8 +129,7 @@ impl Subscriptions {
         }
     }
 
-    /// Reports a notice to every subscriber. If that would exceed the limit of pending reports, none is sent and the
-    /// omission is logged.
+    /// Reports a notice to every subscriber.
     pub(super) fn notice(
         &mut self,
         view: SubscriptionContext<'_>,
@@ -138,27 +137,36 @@ impl Subscriptions {
         now_ns: u64,
         events: &mut Vec<SaEvent>,
     ) -> Vec<Datagram> {
-        let fabric = view.directory.fabric();
-        let issuer_gid = match fabric.lid_owner(notice.issuer_lid) {
+        self.announce(view, (notice, view.directory), now_ns, events);
+        self.wake(view, now_ns, events)
+    }
+
+    /// Has a notice reported when it is woken next, to every subscriber that wants it by a directory that knows the
+    /// port in question. Beyond the limit of pending reports none is made, and the omission is logged.
+    pub(super) fn announce(
+        &mut self,
+        view: SubscriptionContext<'_>,
+        (notice, known_by): (&Notice, &Directory),
+        now_ns: u64,
+        events: &mut Vec<SaEvent>,
+    ) {
+        let issuer_gid = match view.directory.fabric().lid_owner(notice.issuer_lid) {
             Some(port) => view.directory.gid(port),
             None => Gid::default(),
         };
         let report = Report { notice: notice.clone(), issuer_gid };
-        let wants = |known: &Subscription| wants(&known.record.info, &report, view.directory);
+        let wants = |known: &Subscription| {
+            wants(&known.record.info, &report, known_by) && may_hear(known.subscriber, &report, known_by)
+        };
         let numbers: Vec<u64> = self.all.iter().filter(|(_, known)| wants(known)).map(|(&number, _)| number).collect();
         let room = view.limits.reports.saturating_sub(self.pending.len());
         if numbers.len() > room {
             events.push(SaEvent::ReportsLeftOut { trap: notice.trap_number, subscribers: numbers.len() - room });
         }
-        let due_ns = now_ns.saturating_add(view.limits.report_resend_ns);
-        let mut sent = Vec::new();
         for subscription in numbers.into_iter().take(room) {
             self.transaction = self.transaction.wrapping_add(1);
-            let pending = Pending { subscription, report: report.clone(), sent: 1 };
-            sent.extend(self.datagram(view, self.transaction, &pending));
-            self.pending.insert(self.transaction, due_ns, pending);
+            self.pending.insert(self.transaction, now_ns, Pending { subscription, report: report.clone(), sent: 0 });
         }
-        sent
     }
 
     /// Processes an acknowledgement. Only the low 32 bits of the transaction ID are the sender's.
@@ -238,6 +246,17 @@ fn wants(info: &InformInfo, report: &Report, directory: &Directory) -> bool {
         && (info.trap_number == InformInfo::ANY || info.trap_number == notice.trap_number)
         && (info.producer == InformInfo::ANY_PRODUCER || info.producer == notice.producer)
         && about(info, report, directory)
+}
+
+/// Returns whether a subscriber may hear that a port came or went: only of one with which it shares a partition.
+fn may_hear(subscriber: Guid, report: &Report, directory: &Directory) -> bool {
+    match report.notice.trap() {
+        Trap::GidInService { gid } | Trap::GidOutOfService { gid } => {
+            let ends = [directory.by_port_guid(subscriber), directory.by_gid(gid)];
+            matches!(ends, [Some(from), Some(to)] if directory.p_key(from, to, None).is_some())
+        }
+        _ => true,
+    }
 }
 
 /// Returns whether the report concerns a port that the subscription names: by GID, else by a range of LIDs.

@@ -373,6 +373,23 @@ pub(super) fn data_vls_to_keep<T: Transport>(manager: &Manager<T>, found: &Disco
     held
 }
 
+/// The GID prefix with which to bring up what was found: that of a subnet that carries traffic, since hosts are
+/// addressed by it; the wanted one where nothing flows, or where it is required.
+pub(super) fn prefix_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u64 {
+    let wanted = config.subnet_prefix;
+    let ends = found.fabric.end_ports().filter(|&port| is_active(found, port));
+    let held = of_most(ends.filter_map(|port| manager.port_info(port)).map(|info| info.gid_prefix));
+    let Some(held) = held.filter(|&held| held != wanted && held != 0) else { return wanted };
+    if config.subnet_prefix_is_required {
+        tracing::warn!("hosts get the GID prefix {wanted:016x}, and had {held:016x}: their GIDs change");
+        return wanted;
+    }
+    tracing::info!(
+        "the subnet carries traffic under the GID prefix {held:016x}, which is kept (--subnet-prefix to have it changed)"
+    );
+    held
+}
+
 /// The data VLs that most ports have in operation that carry data; none if none says so.
 fn lanes_of_most<T: Transport>(manager: &Manager<T>, found: &Discovered) -> Option<u8> {
     of_most(carrying(found).filter_map(|port| manager.port_info(port)?.operational_vls.lanes()))

@@ -41,6 +41,8 @@ pub struct Config {
     pub m_key_protection: u8,
     /// The subnet's GID prefix (`subnet_prefix`).
     pub subnet_prefix: u64,
+    /// Whether a subnet that carries traffic under another prefix is to get this one.
+    pub subnet_prefix_is_required: bool,
     /// The routers that lead to other subnets (`prefix_routes_file`).
     pub remote: Arc<Remote>,
     /// Age limits as exponents, 4.096 µs × 2^n (`head_of_queue_lifetime`, `leaf_head_of_queue_lifetime`,
@@ -84,6 +86,7 @@ impl Config {
             m_key_lease_s: 0,
             m_key_protection: 1,
             subnet_prefix: Gid::DEFAULT_PREFIX,
+            subnet_prefix_is_required: false,
             remote: Remote::none().into(),
             limits: AgeLimits::default(),
             subnet_timeout: 18,

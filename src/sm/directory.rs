@@ -5,7 +5,7 @@ use super::responder::SharedResponder;
 use crate::fabric::Fabric;
 use crate::ids::{PKey, Sl};
 use crate::sa::{Directory, DirectoryError, DirectoryFacts, FirstOfHalf, OfLayers, Reserving, ServiceLevels};
-use crate::subnet::{Manager, Outlook};
+use crate::subnet::{Manager, Outlook, SubnetManager};
 use crate::tables::PathLayers;
 use crate::transport::Transport;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub(super) fn publish<T: Transport>(
         remote: config.remote.clone(),
     };
     let directory = Directory::new(facts)?;
-    responder.borrow_mut().set_directory(directory);
+    responder.borrow_mut().set_directory(directory, manager.now_ns());
     Ok(())
 }
 

@@ -217,6 +217,11 @@ impl PeerWatch {
         self.peer.guid == peer.rank.guid
     }
 
+    /// Whether the last poll is known to be unanswered.
+    pub(super) fn is_silent(&self) -> bool {
+        self.unanswered > 1
+    }
+
     fn is_patient(&self, rules: &ElectionRules) -> bool {
         self.unanswered < rules.polls
     }

@@ -58,7 +58,7 @@ pub enum SmError {
     /// There are no lanes for two halves and a reserved service level.
     #[error(
         "reserving SL {sl} takes one data VL in addition to one for each half, three in all, and the links have \
-         {data_vls}: raise OperationalVLs, or leave --reserved-sl out"
+         {data_vls}: raise --vls, or the links' OperationalVLs, or leave --reserved-sl out"
     )]
     NoLaneToReserve {
         /// The level.

@@ -1,6 +1,6 @@
 //! The other subnet managers of the subnet: where they are, and the requests sent to them.
 
-use super::election::{ElectionCommand, ElectionEvent, Peer, PeerOrder};
+use super::election::{ElectionCommand, ElectionEvent, ElectionState, Peer, PeerOrder};
 use super::error::SmError;
 use super::lifecycle::{LifecycleEvent, LifecycleState};
 use super::mailbox::{Happening, SharedMailbox};
@@ -212,7 +212,9 @@ impl PeerManagers {
         guid: Guid,
         is_up: bool,
     ) -> Result<(), SmError> {
-        if let Some(peer) = self.sm_info(manager, guid, is_up).await? {
+        // The election repeats it: a standby is not to wait out all tries of each poll.
+        let is_silent = matches!(responder.borrow().state(), ElectionState::Standby(master) if master.is_silent());
+        if let Some(peer) = self.sm_info(manager, guid, is_up || is_silent).await? {
             responder.borrow_mut().step(ElectionEvent::Answered(peer), manager.now_ns());
         }
         Ok(())
@@ -294,8 +296,8 @@ impl PeerManagers {
     }
 }
 
-/// One request to the manager at a port. If it did not answer the last one, and the subnet is up, it is sent once: the
-/// election repeats it, and a loss must not wait for it meanwhile.
+/// One request to the manager at a port. If it did not answer the last one, and the subnet is up or it is polled in
+/// turn, it is sent once: the election repeats it, and a loss must not wait for it meanwhile.
 async fn request<T: Transport>(
     manager: &mut Manager<T>,
     port: PortId,

@@ -132,13 +132,13 @@ impl Responder {
     }
 
     /// Makes the SA answer from `directory` from now on.
-    pub(super) fn set_directory(&mut self, directory: Directory) {
+    pub(super) fn set_directory(&mut self, directory: Directory, now_ns: u64) {
         let absent = directory.absent_routers();
         let known = self.sa.directory().is_some_and(|before| before.absent_routers() == absent);
         if !known {
             absent.iter().for_each(|&guid| tracing::warn!("{}", absent_router(guid)));
         }
-        self.sa.set_directory(Arc::new(directory));
+        self.sa.set_directory(Arc::new(directory), now_ns);
     }
 
     /// The half whose LIDs the SA answers with; none before it has a directory.

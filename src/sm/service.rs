@@ -67,7 +67,11 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
         until,
         attempt: Attempt::default(),
         refusals: Refusals::default(),
-        settled: SubnetWish { lmc: context.config.lmc, data_vls: context.config.data_vls },
+        settled: SubnetWish {
+            lmc: context.config.lmc,
+            data_vls: context.config.data_vls,
+            subnet_prefix: context.config.subnet_prefix,
+        },
     };
     let mut commands = VecDeque::from(lifecycle::begin().1);
     loop {
@@ -102,6 +106,7 @@ struct Service<T> {
 struct SubnetWish {
     lmc: Lmc,
     data_vls: u8,
+    subnet_prefix: u64,
 }
 
 /// How an attempt to bring the subnet up has ended.
@@ -374,6 +379,8 @@ async fn bring_up<T: Transport>(
     manager.begin_mastership(Half::Lower);
     manager.forget_p_keys();
     context.config.lmc = bring_up::lmc_to_keep(&found, settled.lmc, context.config.lmc_is_required);
+    context.config.subnet_prefix = settled.subnet_prefix;
+    context.config.subnet_prefix = bring_up::prefix_to_keep(&manager, &found, &context.config);
     context.config.data_vls = settled.data_vls;
     context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
     match bring_up_what_answers(&mut manager, &mut found, context).await {

@@ -493,8 +493,19 @@ impl<T: Transport> Upkeep<T> {
                 was_aside.then_some(LifecycleEvent::Ordered(id)).ok_or(OrderAnswer::Nothing)
             }
             ManagerOrder::SetAside { element, dry_run, cut_off_meant } => {
-                let element = element.find(&running.alive).map_err(OrderAnswer::Refused)?;
+                let found = element.find(&running.alive).ok().filter(|found| found.is_in(&running.alive));
+                let Some(element) = found else {
+                    let gone = element.find(&running.known).map(|gone| gone.describe(&running.known));
+                    return Err(OrderAnswer::Refused(gone.map_or_else(|why| why, |gone| format!(
+                        "{gone} is not found in the subnet: nothing is routed over it, and it is used again when it returns"
+                    ))));
+                };
                 if !element.is_in(&running.routed) {
+                    // It is set aside, or a switch that it belongs to is, and is to stay so when that is taken back.
+                    if !dry_run {
+                        self.aside.insert(element, &running.known);
+                        self.record_aside();
+                    }
                     return Err(OrderAnswer::Nothing);
                 }
                 let fabric = Arc::new(element.taken_out_of(&self.aside.out_of(&running.alive)));

@@ -423,7 +423,7 @@ properties! {
         thread_local!(static BENCH: Bench = Bench::new("ghost-cycle", 1));
         let (directory, lid) = BENCH.with(|bench| (bench.directory.clone(), bench.directory.base_lid(bench.host(0)).unwrap()));
         let mut sa = Sa::new(SaLimits::default());
-        sa.set_directory(directory);
+        sa.set_directory(directory, 0);
         const ATTRIBUTES: [u16; 17] =
             [1, 2, 3, 0x11, 0x12, 0x13, 0x14, 0x15, 0x18, 0x20, 0x30, 0x31, 0x33, 0x35, 0x36, 0xF3, 0x38];
         const METHODS: [u8; 8] = [1, 2, 0x12, 0x15, 6, 0x86, 0x81, 0x92];

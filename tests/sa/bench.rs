@@ -28,7 +28,7 @@ impl Bench {
     pub fn over(facts: DirectoryFacts, limits: SaLimits) -> Bench {
         let directory = Arc::new(Directory::new(facts).expect("facts that are whole"));
         let mut sa = Sa::new(limits);
-        sa.set_directory(directory.clone());
+        sa.set_directory(directory.clone(), 0);
         Bench { sa, directory, now_ns: 0, tid: 0 }
     }
 

@@ -298,7 +298,7 @@ fn records_and_paths_are_those_of_opensm() {
         let stage = Stage::new(&fabric, name, &hosts[0]);
         let directory = Arc::new(Directory::new(facts(&stage, &hosts[1], &hosts[0])).expect("a subnet that is up"));
         let mut ours = Sa::new(SaLimits::default());
-        ours.set_directory(directory.clone());
+        ours.set_directory(directory.clone(), 0);
         let sm = directory.base_lid(directory.facts().sm).expect("a LID");
         let mut client = stage.client(&hosts[1]);
         let mut pairs = Pairs { ours: &mut ours, directory: directory.clone(), theirs: &mut client, sm, compared: 0 };
@@ -407,7 +407,7 @@ fn paths_to_other_subnets_are_those_of_opensm() {
     let directory = Directory::new(DirectoryFacts { subnet_prefix: 0xFEC0_0000_0000_0001, remote, ..told });
     let directory = Arc::new(directory.expect("a subnet that is up"));
     let mut ours = Sa::new(SaLimits::default());
-    ours.set_directory(directory.clone());
+    ours.set_directory(directory.clone(), 0);
     let sm = directory.base_lid(directory.facts().sm).expect("a LID");
     let mut client = stage.client(&hosts[1]);
     let mut pairs = Pairs { ours: &mut ours, directory: directory.clone(), theirs: &mut client, sm, compared: 0 };
@@ -478,7 +478,7 @@ fn saquery_reads_our_answers() {
     let theirs = questions(&directory).map(|question| stage.output(&hosts[2], "saquery", &question));
     stage.stop_opensm();
     let mut ours = Sa::new(SaLimits::default());
-    ours.set_directory(directory.clone());
+    ours.set_directory(directory.clone(), 0);
     let mut server = stage.client(&hosts[0]);
     server.say("serve");
     assert_eq!(server.line(), "serving");

@@ -169,22 +169,40 @@ fn subscribers_that_leave_are_forgotten() {
     let mut facts = bench.directory.facts().clone();
     facts.fabric = Arc::new(facts.fabric.without_nodes(&[facts.fabric.port(from).node]));
     assert_ne!(facts.sm, from);
-    bench.sa.set_directory(Arc::new(Directory::new(facts).unwrap()));
+    bench.sa.set_directory(Arc::new(Directory::new(facts).unwrap()), 0);
     let [came, ..] = notices(&bench);
     assert_eq!(told(&mut bench, &came), [bench.lids(stays, Half::Lower)[0]]);
 }
 
+/// Nobody sends these traps to the manager. A host that shares no partition with the one in question hears of neither.
 #[test]
 fn the_manager_says_itself_who_comes_and_goes() {
     let mut bench = Bench::new("ghost-cycle", 1);
-    let from = bench.host(0);
-    set(&mut bench, from, &in_service()).unwrap();
-    let guid = bench.directory.guid(bench.host(4));
-    assert_eq!(bench.sa.port_in_service(false, guid, 0), []);
-    let sent = bench.sa.port_in_service(true, guid, 0);
-    let report = Report::decode(&SaMad::decode(&sent[0].bytes).unwrap().data);
-    assert_eq!(report.notice.trap(), Trap::GidInService { gid: bench.directory.gid(bench.host(4)) });
-    assert_eq!(report.issuer_gid, bench.directory.gid(bench.directory.facts().sm));
+    let (from, apart) = (bench.host(0), bench.host(1));
+    for port in [from, apart] {
+        for trap_number in [64, 65] {
+            set(&mut bench, port, &InformInfo { trap_number, ..in_service() }).unwrap();
+        }
+    }
+    let mut facts = bench.directory.facts().clone();
+    facts.p_keys[apart.index()] = vec![0x8001];
+    let whole = Arc::new(Directory::new(facts.clone()).unwrap());
+    let gid = bench.directory.gid(bench.host(4));
+    facts.fabric = Arc::new(facts.fabric.without_nodes(&[facts.fabric.port(bench.host(4)).node]));
+    let without = Arc::new(Directory::new(facts).unwrap());
+    let mut told = |directory: &Arc<Directory>| -> Vec<(Lid, Trap)> {
+        bench.sa.set_directory(directory.clone(), bench.now_ns);
+        let sent = if bench.sa.due_ns() > bench.now_ns { Vec::new() } else { bench.sa.wake(bench.now_ns) };
+        let report = |sent: &Datagram| Report::decode(&SaMad::decode(&sent.bytes).unwrap().data);
+        let issuer = bench.directory.gid(bench.directory.facts().sm);
+        assert!(sent.iter().all(|sent| report(sent).issuer_gid == issuer));
+        sent.iter().map(|sent| (sent.lid, report(sent).notice.trap())).collect()
+    };
+    let lid = bench.directory.base_lid(from).unwrap();
+    assert_eq!(told(&whole), [], "nobody came or went");
+    assert_eq!(told(&without), [(lid, Trap::GidOutOfService { gid })]);
+    assert_eq!(told(&without), []);
+    assert_eq!(told(&whole), [(lid, Trap::GidInService { gid })]);
 }
 
 #[test]

@@ -59,6 +59,17 @@ fn two_masters_are_one_within_two_polls_of_the_joint() {
     }
 }
 
+/// The time-outs of one poll are not added to each of the four.
+#[test]
+fn a_standby_waits_out_all_tries_of_the_first_unanswered_poll_only() {
+    let [mut master, mut standby] = two();
+    let silent_ns = master.now_ns();
+    master.is_deaf.set(true);
+    let taken = both(&mut master, &mut standby, 20 * S, |_, other| other.role() == "master");
+    let waited_ns = master.now_ns() - silent_ns;
+    assert!(taken && waited_ns <= 5 * POLL_NS, "{waited_ns}");
+}
+
 fn says_so(scene: &Scene, switch: &str) -> bool {
     let held = scene.meddle(switch, Method::Get, AttributeId::SwitchInfo, 0, [0; SMP_DATA_SIZE]);
     SwitchInfo::decode(&held).port_state_change

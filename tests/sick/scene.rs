@@ -17,7 +17,7 @@ use reconfig::sm::{
 use reconfig::subnet::{Manager, Respond, SourceControl, Timing};
 use reconfig::transport::{Datagram, Transport, TransportError};
 use reconfig::wire::sa::{ComponentMask, PathRecord, Record, SaMad};
-use reconfig::wire::{AttributeId, Method, PortState, SMP_DATA_SIZE, Smp, status};
+use reconfig::wire::{AttributeId, Gid, Method, PortState, SMP_DATA_SIZE, Smp, status};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::path::Path;
@@ -78,6 +78,8 @@ pub struct Setup {
     pub until: RunUntil,
     /// Whether hosts are asked to register again.
     pub asks_clients: bool,
+    /// The GID prefix that is required, if one is.
+    pub subnet_prefix: Option<u64>,
 }
 
 impl Setup {
@@ -97,6 +99,7 @@ impl Setup {
         pauses: false,
         until: RunUntil::Stopped,
         asks_clients: true,
+        subnet_prefix: None,
     };
 }
 
@@ -162,6 +165,8 @@ fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<Jou
         fallback: setup.falls_back.then(|| engine("up-down-robust")),
         takeover: setup.takeover,
         asks_clients: setup.asks_clients,
+        subnet_prefix: setup.subnet_prefix.unwrap_or(Gid::DEFAULT_PREFIX),
+        subnet_prefix_is_required: setup.subnet_prefix.is_some(),
         ..Config::by(engine(setup.engine))
     };
     let rules = ElectionRules { poll_ns: POLL_NS, ..ElectionRules::new(Rank { priority: setup.priority, guid }) };

@@ -91,6 +91,53 @@ fn a_loss_after_a_restart_is_not_routed_over_what_is_set_aside() {
     assert_eq!((rows_over(&scene, SPINE), scene.unreached(&[])), (0, vec![]), "{:?}", scene.failures());
 }
 
+fn answers(scene: &Scene) -> Vec<OrderAnswer> {
+    let said = scene.said.borrow();
+    let answered = |said: &Happening| match said {
+        Happening::Answered(_, answer) => Some(answer.clone()),
+        _ => None,
+    };
+    said.iter().filter_map(answered).collect()
+}
+
+/// It does not matter which was ordered first.
+#[test]
+fn a_cable_of_a_switch_that_is_set_aside_stays_so_when_the_switch_is_taken_back() {
+    let folder = tempfile::tempdir().expect("room");
+    let mut scene = without_spine(&folder.path().join("sm.journal"));
+    let element = SubnetElement::Link(format!("{SPINE}:1"));
+    order(&mut scene, ManagerOrder::SetAside { element: element.clone(), dry_run: true, cut_off_meant: false });
+    assert_eq!(aside(&scene).len(), 1, "a dry run changes nothing");
+    order(&mut scene, ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: false });
+    order(&mut scene, take_back());
+    assert!(is_routed(&scene), "{:?}", scene.failures());
+    let (aside, port) = (aside(&scene), scene.fabric.port_at(scene.node(SPINE), PortNum(1)).expect("it is cabled"));
+    assert_eq!(aside, ["leaf-1[5]"], "its other end");
+    let view = &scene.mailbox.borrow().view;
+    let routed = &view.running.as_ref().expect("it is up").routed;
+    let spine = routed.by_guid(scene.fabric.node(scene.node(SPINE)).guid).expect("it is known");
+    let port = routed.port_at(spine, scene.fabric.port(port).num).expect("the same ports");
+    assert_eq!(routed.peer(port), None);
+}
+
+/// By whichever name: it is used when it returns, and nobody is to believe that it is set aside.
+#[test]
+fn what_is_gone_cannot_be_set_aside() {
+    let mut scene = cold();
+    is_up(&mut scene);
+    let dead = scene.node("spine-3");
+    scene.transport.with(|sim| sim.kill(dead));
+    scene.pass(5 * S);
+    for name in ["spine-3".to_string(), scene.fabric.node(dead).guid.to_string()] {
+        let element = SubnetElement::Switch(name);
+        order(&mut scene, ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: false });
+        let answers = answers(&scene);
+        let told = matches!(answers.last(), Some(OrderAnswer::Refused(why)) if why.starts_with("spine-3 is not found"));
+        assert!(told, "{answers:?}");
+    }
+    assert_eq!(aside(&scene), [""; 0]);
+}
+
 #[test]
 fn what_was_set_aside_before_a_restart_is_used_once_it_is_taken_back() {
     let folder = tempfile::tempdir().expect("room");

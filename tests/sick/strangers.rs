@@ -111,6 +111,23 @@ fn the_sa_answers_by_the_partitions_that_ports_hold() {
     assert_eq!(scene.degraded(), []);
 }
 
+/// Hosts are addressed by it: who takes over keeps it, unless another one is required.
+#[test]
+fn the_gid_prefix_of_a_running_subnet_stays() {
+    const SITE: u64 = 0xFEC0_0000_0000_0001;
+    let with = |subnet_prefix| Setup { subnet_prefix, ..Setup::default() };
+    let mut scene = up(with(Some(SITE)));
+    for (required, wanted) in [(None, SITE), (Some(SITE + 1), SITE + 1), (None, SITE + 1)] {
+        scene = scene.another(with(required));
+        assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+        scene.pass(S);
+        let held = scene.meddle("host-9 HCA-1", Method::Get, AttributeId::PortInfo, 1, [0; SMP_DATA_SIZE]);
+        assert_eq!(PortInfo::decode(&held).gid_prefix, wanted, "{required:?}");
+        let path = scene.sa_path("host-9 HCA-1", "host-10 HCA-1").expect("there is a path");
+        assert_eq!((path.sgid.prefix, path.dgid.prefix), (wanted, wanted), "{required:?}");
+    }
+}
+
 /// A limited member stays limited, and who is kept out of the default partition stays out.
 #[test]
 fn partitions_are_never_widened() {

@@ -254,14 +254,15 @@ mod tests {
 
     #[test]
     fn newcomers_beyond_the_entries_of_a_known_switch_keep_nobody_else_out() {
-        let known = two_stars([0xC000, 12], &[(0x10, 4)]);
-        let found = two_stars([0xC000, 12], &[(0x10, 4), (0x20, 4), (0x30, 4)]);
-        let (whole, error) = refused(&known, &found, "0x20 40 41\n");
+        let known = two_stars([0xC000, 9], &[(0x10, 4)]);
+        let found = two_stars([0xC000, 9], &[(0x10, 4), (0x20, 4), (0x30, 4)]);
+        let (whole, error) = refused(&known, &found, "");
         let (rest, out) = without_room(&known, &whole, &error, (&found, sm(&found))).expect("a newcomer");
-        assert_eq!(present(&rest), [1, 0x10, 0x30, 0x50, 0x60]);
-        assert_eq!(out.iter().map(|fault| fault.device).collect::<Vec<_>>(), [Guid(0x20)]);
+        assert_eq!(present(&rest), [1, 0x10, 0x20, 0x50, 0x60]);
+        assert_eq!(out.iter().map(|fault| fault.device).collect::<Vec<_>>(), [Guid(0x30)]);
         // Known devices do not give way.
-        let (whole, error) = refused(&known, &known, "0x60 40 41\n");
+        let known = two_stars([0xC000, 5], &[(0x10, 4)]);
+        let (whole, error) = refused(&known, &known, "");
         assert_eq!(without_room(&known, &whole, &error, (&known, sm(&known))), None);
     }
 

@@ -306,7 +306,11 @@ fn pages_of_several_subnets_have_tables() {
     assert_eq!(word(&text), "not proved");
     assert!(text.contains("a deadlock is not excluded") && !text.contains("nothing changes, scheme"), "{text}");
     let within = json["relations"][0]["packets"]["delivered"].clone();
-    assert_shows(&text, "<th scope=\"row\" class=\"whole\">within subnet-0</th><td class=\"number\">0</td><td", &within);
+    assert_shows(
+        &text,
+        "<th scope=\"row\" class=\"whole\">within subnet-0</th><td class=\"number\">0</td><td",
+        &within,
+    );
     assert!(text.contains("<h2>The subnets</h2>") && text.contains("2 routers: what their links carried"));
 }
 

@@ -1,7 +1,7 @@
 //! The course of a run as tables for programs: one CSV file for each kind of row. docs/SIMULATOR.md, *Time series*,
 //! defines the columns.
 
-use super::unfinished::Unfinished;
+use super::unfinished::UnfinishedChange;
 use reconfig::scenario::{
     BinReport, BusyLink, HostLosses, LinkLoads, Periods, PhaseReport, RenumberedPort, SimulationReport,
 };
@@ -92,7 +92,7 @@ fn phases(report: &SimulationReport) -> impl Iterator<Item = Vec<String>> {
     let done = report.changes.iter().flat_map(|change| change.sweep_and_phases().map(|own| phase(&change.subnet, own)));
     // Of several subnets the series does not show in which of them writes began.
     let subnet = report.only_change().map_or("", |change| &change.subnet);
-    let unfinished = Unfinished::of(report).map_or_else(Vec::new, Unfinished::phases);
+    let unfinished = UnfinishedChange::of(report).map_or_else(Vec::new, UnfinishedChange::phases);
     let unfinished: Vec<_> = unfinished.iter().map(|own| phase(subnet, own)).collect();
     done.chain(unfinished)
 }

@@ -4,7 +4,7 @@ use reconfig::scenario::{BinReport, Ending, PhaseReport, SimulationReport};
 
 /// A change whose writes began and never finished, as far as the time series shows it.
 #[derive(Clone, Copy)]
-pub(super) struct Unfinished {
+pub(super) struct UnfinishedChange {
     /// When what was changed happened.
     event_ns: u64,
     /// The beginning of the first bin with a write.
@@ -14,8 +14,8 @@ pub(super) struct Unfinished {
     smps: [u64; 2],
 }
 
-impl Unfinished {
-    pub(super) fn of(report: &SimulationReport) -> Option<Unfinished> {
+impl UnfinishedChange {
+    pub(super) fn of(report: &SimulationReport) -> Option<UnfinishedChange> {
         let has_phases = report.changes.iter().any(|own| own.sweep_and_phases().next().is_some());
         if has_phases || report.outcome == Ending::Completed || !report.has_change() {
             return None;
@@ -27,7 +27,7 @@ impl Unfinished {
         let smps = |bins: &[&BinReport]| bins.iter().map(|bin| bin.smps_total()).sum();
         let end_ns = bins.last()?.end_ns;
         let start_ns = bins[first].start_ns.max(event_ns);
-        Some(Unfinished { event_ns, start_ns, end_ns, smps: [smps(&bins[..first]), smps(&bins[first..])] })
+        Some(UnfinishedChange { event_ns, start_ns, end_ns, smps: [smps(&bins[..first]), smps(&bins[first..])] })
     }
 
     /// What passed before the first write, and the writes.

@@ -46,16 +46,14 @@ fn report(start_ns: u64, bin: &Bin) -> BinReport {
     }
 }
 
-/// Lowers the latencies of a bin to the highest of the periods that it touches: a bin knows two figures of them, rounded
-/// up, and must not exceed what the run knows better.
+/// Lowers the latencies of a bin to the highest of the periods that it touches: a bin knows two figures of
+/// them, rounded up, and must not exceed what the run knows better.
 fn cap(bin: &mut BinReport, periods: &[Period]) {
     let begins = |rank: usize| periods.get(rank).map_or(u64::MAX, |own| own.start / TICKS_PER_NS);
     let touches = |rank: &usize| begins(*rank) <= bin.end_ns && bin.start_ns <= begins(*rank + 1);
-    let Some(most) = (0..periods.len()).filter(touches).map(|rank| periods[rank].latency_ns.max()).max() else {
-        return;
-    };
+    let most = (0..periods.len()).filter(touches).map(|rank| periods[rank].latency_ns.max()).max();
     for own in [&mut bin.latency_p50_ns, &mut bin.latency_p99_ns, &mut bin.latency_max_ns] {
-        *own = own.map(|ns| ns.min(most));
+        *own = own.map(|ns| most.map_or(ns, |most| ns.min(most)));
     }
 }
 

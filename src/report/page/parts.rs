@@ -241,7 +241,7 @@ pub(super) fn table_of(
                         tr {
                             @for (rank, field) in row.iter().enumerate() {
                                 @if rank == 0 {
-                                    th scope="row" class=[(sorts && is_whole(&field.shown)).then_some("whole")] { (field.shown) }
+                                    th scope="row" class=[(sorts && is_whole(&field.shown)).then_some("whole")] { @if sorts && !is_whole(&field.shown) { (words_whole(&field.shown, is_whole)) } @else { (field.shown) } }
                                 } @else {
                                     td class=(field.class_of()) data-rank=[field.rank.filter(|_| sorts)] {
                                         (field.shown)

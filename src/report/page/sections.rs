@@ -3,7 +3,7 @@
 use super::super::compare;
 use super::super::quantity::{count, counted, duration, engine_pair, latency, percent, size_of};
 use super::super::simulation::how_foreseen;
-use super::super::unfinished::Unfinished;
+use super::super::unfinished::UnfinishedChange;
 use super::super::{adversary, later, run, series, subnets as several};
 use super::chart::{Chart, ChartLine, Form, PhaseBand, TimeAxis, TimeMark, axis_time, highest, line, px, short};
 use super::parts::{self, TableField, named, table};
@@ -145,7 +145,7 @@ impl<'a> Run<'a> {
         };
         let mut bands: Vec<PhaseBand> =
             report.only_change().into_iter().flat_map(SubnetChange::sweep_and_phases).map(band).collect();
-        let unfinished = Unfinished::of(report);
+        let unfinished = UnfinishedChange::of(report);
         bands.extend(unfinished.map(|own| PhaseBand {
             name: "unfinished".to_string(),
             start_ns: own.start_ns,
@@ -371,7 +371,7 @@ impl<'a> Run<'a> {
         let changes = &self.report.changes;
         let several = changes.len() > 1;
         html! {
-            @if let Some(unfinished) = Unfinished::of(self.report) {
+            @if let Some(unfinished) = UnfinishedChange::of(self.report) {
                 @let phases = unfinished.phases();
                 section {
                     h2 { "Phases" }

@@ -91,7 +91,8 @@ fn glance(report: &WhatIfReport, unproved: usize) -> Markup {
 
 fn losses(report: &WhatIfReport) -> Markup {
     let elsewhere = elsewhere(report);
-    let (planned, _) = by_plan(report);
+    let (planned, left_out) = by_plan(report);
+    let all = if left_out.is_empty() { "Each loss" } else { "Each loss for which a change was planned" };
     let (open, folded) = planned.split_at(planned.len().min(MOST_OPEN));
     html! {
         section {
@@ -110,7 +111,7 @@ fn losses(report: &WhatIfReport) -> Markup {
                 code { "reconfig simulate" } " shows how long pairs are out if planning takes no time."
             }
             @if elsewhere { p { b { "Elsewhere" } " are those of the end ports cut off whose own switch and cable live on." } }
-            @let name = if folded.is_empty() { "Each loss".to_string() } else { format!("The {} worst losses", open.len()) };
+            @let name = if folded.is_empty() { all.to_string() } else { format!("The {} worst losses", open.len()) };
             @if open.is_empty() { p class="none" { "No change was planned." } } @else { (rows(&name, open, elsewhere)) }
             @if !folded.is_empty() {
                 details {

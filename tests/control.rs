@@ -335,6 +335,8 @@ fn a_subnet_that_is_being_taken_over_is_not_called_down() {
     let told = "the subnet is not up yet, and a change comes first (vacating): 20 switches";
     assert!(code == 1 && shown.contains(told), "{shown}");
     assert!(shown.contains(" sweeps       none yet, a light one every"), "{shown}");
+    let half = shown.lines().find(|line| line.starts_with(" half ")).expect("a row");
+    assert!(half.ends_with(" upper before the change under way (LMC 1)"), "sources may be on the other: {half}");
 }
 
 #[test]

@@ -60,7 +60,10 @@ fn each_page_gives_the_verdict_and_the_numbers_of_json() {
     assert_shows(&text, "<dt>losses looked at</dt>", &losses.len().into());
     let worst = losses[0]["dies"][0].as_str().expect("a name");
     let (_, table) = text.split_once("<tbody>").expect("a table");
-    assert!(table.starts_with(&format!("<tr><th scope=\"row\">{worst}</th>")), "the worst loss is first");
+    assert!(
+        table.starts_with(&format!("<tr><th scope=\"row\" class=\"whole\">{worst}</th>")),
+        "the worst loss is first"
+    );
     pages.push(text);
 
     let torus = ["audit", "dumps/torus-minhop.ibnetdiscover", "--lfts", "dumps/torus-minhop.dump_fts"];
@@ -124,8 +127,38 @@ fn a_page_of_losses_says_how_many_were_planned_for() {
     );
     let (planned, _) = text.split_once("not planned</td>").expect("most are not");
     assert_eq!(planned.matches("<td class=\"\">ordered</td>").count(), 3, "those that are planned come first");
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no {part}"));
+    assert!(at("<h2>Who is cut off</h2>") < at("<h2>Losses that were not planned</h2>"));
+    let (_, folded) = text.split_once("<h2>Losses that were not planned</h2><details class=\"bins\">").expect("folded");
+    assert_eq!(folded.matches("<td class=\"\">not planned</td>").count(), all - 3, "the others");
+    assert_eq!(text.matches("<td class=\"\">not planned</td>").count(), all - 3, "and nowhere else");
     let (text, _) = page(&["what-if", fat_tree], folder.path());
     assert!(text.contains("<span class=\"word part\">every loss answered"), "hosts are cut off");
+    assert!(!text.contains("Losses that were not planned"), "none is left out");
+}
+
+/// Of many losses the worst hundred are open, and the others folded.
+#[test]
+fn a_page_of_many_losses_folds_all_but_the_worst() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (text, json) = page(&["what-if", "topologies/fat-tree-4-2.ibnetdiscover", "--pairs"], folder.path());
+    let all = json["losses"].as_array().expect("losses").len();
+    let (_, table) = text.split_once("<h2>Losses by harm</h2>").expect("a table");
+    let (open, folded) = table.split_once("<details>").expect("some are folded");
+    let rows = |part: &str| part.split("</section>").next().expect("its end").matches("<tr><th scope=\"row\"").count();
+    assert_eq!((rows(open), rows(folded)), (100, all - 100));
+}
+
+/// Hosts that a refused plan would cut off are named where they are told of, not as the first of what stands before.
+#[test]
+fn a_refused_plan_names_whom_it_would_cut_off() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = ["plan", "topologies/ghost-cycle.ibnetdiscover", "--remove-switch", "switch-1", "--scheme", "in-place"];
+    let (text, json) = page(&asked, folder.path());
+    let lead = text.split("</header>").next().expect("a header").replace('\u{a0}', " ");
+    let told = "Cut off would be host-1 HCA-1[1] (0x0200000a01000000) and 4 other end ports: connect them elsewhere";
+    assert!(lead.contains(told), "{lead}");
+    assert_eq!(json["plan"]["window"], 4, "the scheme's own, as PROTOCOL says");
 }
 
 /// A planned removal that cuts hosts off is refused first, by name, and with the option that allows it.
@@ -139,7 +172,7 @@ fn a_page_refuses_what_is_cut_off_and_names_the_way_out() {
         assert_eq!(word(&text), "cuts hosts off");
         let lead = text.split("</header>").next().expect("a header").replace('\u{a0}', " ");
         assert!(lead.contains("</span> No: ") && lead.contains("would be cut off. "), "{lead}");
-        assert!(lead.contains("The first is ") && lead.contains("(--allow-cut-off)"), "{lead}");
+        assert!(lead.contains("Cut off would be ") && lead.contains("(--allow-cut-off)"), "{lead}");
     }
 }
 
@@ -264,7 +297,7 @@ fn pages_of_several_subnets_have_tables() {
 
     let (text, json) = page(&["route", "subnets/two-subnets.subnets.yaml"], folder.path());
     let (_, table) = text.split_once("Each subnet, judged by itself").expect("a table");
-    let row = "<th scope=\"row\">subnet-1</th><td class=\"\">proved</td><td class=\"\">1</td>";
+    let row = "<th scope=\"row\" class=\"whole\">subnet-1</th><td class=\"\">proved</td><td class=\"\">1</td>";
     let (_, row) = table.split_once(row).expect("a row");
     assert_shows(row, "data-rank=\"16\">16</td><td", &json["subnets"][1]["fabric"]["cas"]);
 
@@ -273,7 +306,11 @@ fn pages_of_several_subnets_have_tables() {
     assert_eq!(word(&text), "not proved");
     assert!(text.contains("a deadlock is not excluded") && !text.contains("nothing changes, scheme"), "{text}");
     let within = json["relations"][0]["packets"]["delivered"].clone();
-    assert_shows(&text, "<th scope=\"row\">within subnet-0</th><td class=\"number\">0</td><td", &within);
+    assert_shows(
+        &text,
+        "<th scope=\"row\" class=\"whole\">within subnet-0</th><td class=\"number\">0</td><td",
+        &within,
+    );
     assert!(text.contains("<h2>The subnets</h2>") && text.contains("2 routers: what their links carried"));
 }
 

@@ -35,6 +35,7 @@ pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, prepare_re
 pub use routed::{LmcWish, RouteInput, Routed, route};
 pub use what_if::{AfterLoss, AnsweringChange, Loss, WhatIf, each, worst};
 
+use crate::fabric::summary::counted;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Sl, VlSet};
 use crate::lid;
@@ -437,7 +438,9 @@ impl<'a> Groundwork<'a> {
         let writes = self.outset.rows().saturating_sub(FREE_ROWS) / ROWS_A_WRITE;
         match blocks + rewrites - whole {
             more if more <= writes => Size::LargerByLess(format!(
-                "it would write {whole} blocks in place of {blocks}, and judging it would take as long as {writes} writes"
+                "it would write {} in place of {blocks}, and judging it would take as long as {}",
+                counted(whole, "block"),
+                counted(writes, "write")
             )),
             _ => Size::Larger,
         }

@@ -31,7 +31,7 @@ impl<'a> Page<'a> {
             read += 1;
         }
         let digest = input::hexadecimal(&digest.finalize());
-        let digest = (read > 0).then(|| format!("SHA-256 {digest}, of `reconfig fabric convert --to json`"));
+        let digest = (read > 0).then(|| format!("SHA-256 {digest}, of what reconfig fabric convert --to json writes"));
         let origin = || Origin {
             command: command(),
             version: env!("CARGO_PKG_VERSION"),

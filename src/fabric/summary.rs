@@ -52,9 +52,12 @@ pub struct Summary {
     pub least_data_vls: Option<u8>,
 }
 
-/// So many things, by the name of one, whose plural takes an s: `1 node`, `2 cables`.
+/// So many things, by the name of one, whose plural takes an s: `1 node`, `2 cables`, `1 522 127 writes`.
 pub(crate) fn counted(number: usize, name: &str) -> String {
-    format!("{number} {name}{}", if number == 1 { "" } else { "s" })
+    let digits = number.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|own| std::str::from_utf8(own).ok()).collect();
+    format!("{} {name}{}", groups.join(" "), if number == 1 { "" } else { "s" })
 }
 
 impl Summary {

@@ -28,6 +28,12 @@ pub struct WaveCost {
 }
 
 impl Plan {
+    /// How many SMPs are under way over all devices while the plan is written: the scheme's own number or that of the
+    /// devices, whichever is less; none: one for each device.
+    pub fn window(&self, of_devices: Option<usize>) -> Option<usize> {
+        self.waves().iter().filter_map(window_of).chain(of_devices).min()
+    }
+
     /// The cost of one of the plan's waves.
     pub fn cost(&self, wave: &Wave, rate: SmpRate) -> WaveCost {
         let fabric = &self.draft.before;
@@ -41,11 +47,7 @@ impl Plan {
             }
         }
         cost.busiest = by_device.into_iter().max().unwrap_or(0);
-        let of_wave = match wave.sending {
-            Sending::AnyOrder => None,
-            Sending::Listed { window } => Some(usize::from(window)),
-        };
-        let narrowest = of_wave.into_iter().chain(rate.window).min();
+        let narrowest = window_of(wave).into_iter().chain(rate.window).min();
         let rounds = narrowest.map_or(0, |window| cost.smps.div_ceil(window.max(1)));
         cost.expected_ns = cost.busiest.max(rounds) as u64 * rate.smp_ns;
         cost
@@ -80,6 +82,14 @@ impl Plan {
     /// Nanoseconds for which the barriers of all waves wait by the clock.
     pub fn all_waits_ns(&self, lifetime_ns: u64, settle_ns: Option<u64>) -> u64 {
         self.waves().iter().map(|wave| self.waits_ns(wave, lifetime_ns, settle_ns)).sum()
+    }
+}
+
+/// The window that a wave's own order has.
+fn window_of(wave: &Wave) -> Option<usize> {
+    match wave.sending {
+        Sending::AnyOrder => None,
+        Sending::Listed { window } => Some(usize::from(window)),
     }
 }
 

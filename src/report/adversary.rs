@@ -7,46 +7,66 @@ use reconfig::scenario::adversary::{Role, Schedule, StepAction};
 
 /// The adversary's part of a report.
 pub fn adversary(text: &mut String, report: &AdversaryReport) {
-    match report.reached {
-        None => line(text, format_args!("adversary: {}; saturated traffic, every MAD late\n", report.kind)),
-        Some(true) => line(text, format_args!("adversary: {}; reached, on the very lanes\n", report.kind)),
-        Some(false) => line(text, format_args!("adversary: {}; not reached\n", report.kind)),
-    }
+    line(text, format_args!("adversary: {}\n", how(report)));
     if let Some(schedule) = &report.schedule {
         ways(text, schedule);
         steps(text, schedule);
     }
 }
 
+/// Its kind, and how far it came.
+pub(super) fn how(report: &AdversaryReport) -> String {
+    let came = match report.reached {
+        None => "saturated traffic, every MAD late",
+        Some(true) => "reached, on the very lanes",
+        Some(false) => "not reached",
+    };
+    format!("{}; {came}", report.kind)
+}
+
 fn ways(text: &mut String, schedule: &Schedule) {
     line(text, format_args!("packets that are to wait for each other in wave {}, and their ways:", schedule.wave));
-    for (lane, way) in schedule.packets.iter().enumerate() {
-        for (nth, part) in way.to_string().lines().enumerate() {
-            match nth {
-                0 => line(text, format_args!("  {lane}: {part}")),
-                _ => line(text, format_args!("   {part}")),
-            }
-        }
-    }
+    ways_of(schedule).for_each(|own| line(text, format_args!("{own}")));
     text.push('\n');
+}
+
+/// The packets of the circle with their ways, line by line.
+pub(super) fn ways_of(schedule: &Schedule) -> impl Iterator<Item = String> {
+    schedule.packets.iter().enumerate().flat_map(|(lane, way)| {
+        let way = way.to_string();
+        let told = |(nth, part): (usize, &str)| match nth {
+            0 => format!("  {lane}: {part}"),
+            _ => format!("   {part}"),
+        };
+        way.lines().enumerate().map(told).collect::<Vec<_>>()
+    })
 }
 
 fn steps(text: &mut String, schedule: &Schedule) {
     for step in &schedule.steps {
-        let action = match &step.what {
-            StepAction::Death => "the element fails".to_string(),
-            StepAction::Write { device, what, .. } => format!("a late Set lands: {device}, {what}"),
-            StepAction::Park { lane, at, behind: None } => format!("packet {lane} takes its place: {at}"),
-            StepAction::Park { lane, at, behind: Some(host) } => {
-                format!("packet {lane} takes its place: {at}, behind packets to {host}, whose link is kept busy")
-            }
-        };
-        line(text, format_args!("  {:>8}  {action}", duration(step.at_ns)));
+        line(text, format_args!("  {:>8}  {}", duration(step.at_ns), action(&step.what)));
     }
+    line(text, format_args!("{}\n", sent(schedule)));
+}
+
+/// What a step does.
+pub(super) fn action(step: &StepAction) -> String {
+    match step {
+        StepAction::Death => "the element fails".to_string(),
+        StepAction::Write { device, what, .. } => format!("a late Set lands: {device}, {what}"),
+        StepAction::Park { lane, at, behind: None } => format!("packet {lane} takes its place: {at}"),
+        StepAction::Park { lane, at, behind: Some(host) } => {
+            format!("packet {lane} takes its place: {at}, behind packets to {host}, whose link is kept busy")
+        }
+    }
+}
+
+/// How many packets were sent, and what for.
+pub(super) fn sent(schedule: &Schedule) -> String {
     let sent = |role: Role| {
         let trains = schedule.trains.iter().filter(|train| train.role == role);
         count(trains.map(|train| u64::from(train.count)).sum())
     };
     let [waits, holds, busy] = [Role::Waits, Role::Holds, Role::KeepsBusy].map(sent);
-    line(text, format_args!("sent: {waits} to wait, {holds} to hold them, {busy} to keep links busy\n"));
+    format!("sent: {waits} to wait, {holds} to hold them, {busy} to keep links busy")
 }

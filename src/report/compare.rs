@@ -15,36 +15,54 @@ pub(super) const ROWS: [Row; 26] = [
     ("proof", |r| r.proof.status.to_string()),
     ("routing after", routing_after),
     ("change took", |r| r.change_ns().map_or("–".into(), duration)),
-    ("SMPs", |r| count(r.smps().total)),
+    ("SMPs", |r| unless_deadlocked(r, count(r.smps().total))),
     ("longest gap in delivery", |r| unless_deadlocked(r, duration(r.longest_gap_ns))),
     ("throughput before", |r| run::throughput(r, "before")),
-    ("throughput during", |r| run::throughput(r, "during")),
+    ("throughput during", |r| unless_deadlocked(r, run::throughput(r, "during"))),
     ("throughput after", |r| run::throughput(r, "after")),
     ("latency p50 before", |r| latency(r.latency_ns.before.p50)),
     ("latency p50 during", |r| unless_deadlocked(r, latency(r.latency_ns.during.p50))),
     ("latency p99 during", |r| unless_deadlocked(r, latency(r.latency_ns.during.p99))),
     ("latency max during", |r| unless_deadlocked(r, latency(r.latency_ns.during.max))),
-    ("delivered", |r| count(r.packets.delivered)),
-    ("lost to failure", |r| count(r.packets.lost_to_failure)),
-    ("lost to change", |r| count(r.packets.lost_to_change)),
-    ("lost in all", |r| count(r.lost_in_all)),
-    ("stranded", |r| count(r.packets.stranded)),
+    ("delivered", |r| unless_deadlocked(r, count(r.packets.delivered))),
+    ("lost to failure", |r| at_least(r, r.packets.lost_to_failure)),
+    ("lost to change", |r| at_least(r, r.packets.lost_to_change)),
+    ("lost in all", |r| at_least(r, r.lost_in_all)),
+    ("stranded", |r| at_least(r, r.packets.stranded)),
     ("hosts that move", |r| count(r.hosts_that_move as u64)),
-    ("pairs that lost packets", |r| outage(r, |own| count(own.pairs as u64))),
+    ("pairs that lost packets", |r| outage(r, |own| at_least(r, own.pairs as u64))),
     ("pairs back", |r| outage(r, |own| count(own.back as u64))),
     ("outage longest, of these", |r| {
-        outage(r, |own| own.longest.as_ref().map_or("–".into(), |longest| duration(longest.ns)))
+        outage(r, |own| own.longest.as_ref().map_or("–".into(), |longest| unless_deadlocked(r, duration(longest.ns))))
     }),
-    ("outage mean, of these", |r| outage(r, |own| own.mean_ns.map_or("–".into(), duration))),
+    ("outage mean, of these", |r| {
+        outage(r, |own| own.mean_ns.map_or("–".into(), |ns| unless_deadlocked(r, duration(ns))))
+    }),
     ("pairs still out", |r| outage(r, |own| count(own.still_out as u64))),
     ("pairs that sent no more", |r| outage(r, |own| count(own.not_seen_again as u64))),
     ("pairs cut off for good", |r| outage(r, |own| count(own.cut_off as u64))),
 ];
 
 /// A value of the change; a dash where a deadlock ended the run. What waits in its circle has no latency, and the gap
-/// that it makes has no end, so what was measured before would pass for the best of all.
+/// and the outages that it makes have no end, so what was measured before would pass for the best of all.
 fn unless_deadlocked(report: &SimulationReport, value: String) -> String {
-    if report.outcome == Ending::Deadlocked { "–".to_string() } else { value }
+    if is_deadlocked(report) { "–".to_string() } else { value }
+}
+
+/// A count of what goes wrong, of which a run that a deadlock ended shows only a part.
+fn at_least(report: &SimulationReport, number: u64) -> String {
+    if is_deadlocked(report) { format!("≥ {}", count(number)) } else { count(number) }
+}
+
+fn is_deadlocked(report: &SimulationReport) -> bool {
+    report.outcome == Ending::Deadlocked
+}
+
+/// What the marks of a run mean that a deadlock ended; none where none did.
+pub(super) fn deadlocked(reports: &[SimulationReport]) -> Option<&'static str> {
+    const MARKS: &str = "a deadlock ends its run: what it had reached by then is no figure to compare (–), and what it \
+                         had lost is the least (≥)";
+    reports.iter().any(is_deadlocked).then_some(MARKS)
 }
 
 /// A value of the outages; a dash where nothing changes.
@@ -156,6 +174,9 @@ pub fn comparison(reports: &[SimulationReport]) -> String {
     }
     table.to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
     line(&mut text, format_args!("\n{OWN_TIMES}"));
+    if let Some(marks) = deadlocked(reports) {
+        line(&mut text, format_args!("{marks}"));
+    }
     if reports.iter().any(repairs) {
         line(&mut text, format_args!("{REPAIRED}"));
     }

@@ -41,12 +41,20 @@ pub(super) fn refused<'a>(ports: impl IntoIterator<Item = &'a CutOffPort>) -> St
     format!("No: {} would be cut off.", staying(ports))
 }
 
-/// Where to begin, and what to do about it.
-pub(super) fn first_and_fix(first: &CutOffPort) -> String {
-    format!("The first is {first}: {FIX}.")
+/// Who is cut off, and what to do about it: a sentence that needs none before it.
+pub(super) fn first_and_fix<'a>(ports: impl IntoIterator<Item = &'a CutOffPort>, first: &CutOffPort) -> String {
+    let more = match number(ports).saturating_sub(1) {
+        0 => String::new(),
+        more => format!(" and {}", counted(more, "other end port")),
+    };
+    format!("Cut off would be {first}{more}: {FIX}.")
 }
 
 /// End ports that are cut off and stay.
 fn staying<'a>(ports: impl IntoIterator<Item = &'a CutOffPort>) -> String {
-    counted(ports.into_iter().filter(|port| !port.leaves).count() as u64, "end port")
+    counted(number(ports), "end port")
+}
+
+fn number<'a>(ports: impl IntoIterator<Item = &'a CutOffPort>) -> u64 {
+    ports.into_iter().filter(|port| !port.leaves).count() as u64
 }

@@ -89,7 +89,9 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
     let idle = if is_under_way(&status.state) { "" } else { ": no change is under way" };
     row("state", format!("{}{idle}{held}", status.state));
     let half = status.half.map_or_else(|| "none".to_string(), |half| half.to_string());
-    row("half", format!("{half} (LMC {})", status.lids.lmc));
+    // Sources may have moved to the other one meanwhile.
+    let before = if is_under_way(&status.state) && status.half.is_some() { " before the change under way" } else { "" };
+    row("half", format!("{half}{before} (LMC {})", status.lids.lmc));
     row("LIDs", format!("{} given, up to {}", count(status.lids.given), status.lids.highest));
     let root = status.root.as_ref().map_or_else(|| "none".to_string(), name);
     let by = match &status.routed_by {

@@ -8,6 +8,7 @@ mod campaign;
 mod compare;
 mod cut_off;
 mod devices;
+mod later;
 mod lids;
 mod manager;
 mod offered;
@@ -24,6 +25,7 @@ mod simulation;
 mod sources;
 mod subnets;
 mod tables_json;
+mod unfinished;
 mod what_if;
 mod worst;
 

@@ -125,7 +125,7 @@ impl PlanFacts {
             arming: draft.policy.arming.to_string(),
             drain: draft.policy.observer.to_string(),
             smp_ns: rate.smp_ns,
-            window: rate.window,
+            window: plan.window(rate.window),
             smps: waves.iter().map(|wave| wave.cost.smps).sum(),
             expected_ns: waves.iter().map(|wave| wave.cost.expected_ns).sum(),
             waves,

@@ -1,6 +1,7 @@
 //! The course of a run as tables for programs: one CSV file for each kind of row. docs/SIMULATOR.md, *Time series*,
 //! defines the columns.
 
+use super::unfinished::UnfinishedChange;
 use reconfig::scenario::{
     BinReport, BusyLink, HostLosses, LinkLoads, Periods, PhaseReport, RenumberedPort, SimulationReport,
 };
@@ -88,13 +89,17 @@ fn smps(bin: &BinReport) -> impl Iterator<Item = Vec<String>> {
 const PHASES: [&str; 5] = ["subnet", "phase", "start_ns", "end_ns", "smps"];
 
 fn phases(report: &SimulationReport) -> impl Iterator<Item = Vec<String>> {
-    report.changes.iter().flat_map(|change| {
-        let row = |phase: &PhaseReport| {
-            let numbers = [phase.start_ns, phase.end_ns, phase.smps].map(|number| number.to_string());
-            [change.subnet.clone(), phase.name.clone()].into_iter().chain(numbers).collect()
-        };
-        change.sweep_and_phases().map(row)
-    })
+    let done = report.changes.iter().flat_map(|change| change.sweep_and_phases().map(|own| phase(&change.subnet, own)));
+    // Of several subnets the series does not show in which of them writes began.
+    let subnet = report.only_change().map_or("", |change| &change.subnet);
+    let unfinished = UnfinishedChange::of(report).map_or_else(Vec::new, UnfinishedChange::phases);
+    let unfinished: Vec<_> = unfinished.iter().map(|own| phase(subnet, own)).collect();
+    done.chain(unfinished)
+}
+
+fn phase(subnet: &str, own: &PhaseReport) -> Vec<String> {
+    let numbers = [own.start_ns, own.end_ns, own.smps].map(|number| number.to_string());
+    [subnet.to_string(), own.name.clone()].into_iter().chain(numbers).collect()
 }
 
 const HOSTS: [&str; 9] = [

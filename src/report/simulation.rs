@@ -3,6 +3,7 @@
 use super::adversary::adversary;
 use super::cut_off;
 use super::devices::devices;
+use super::later;
 use super::offered::{Offered, offered};
 use super::quantity::{count, counted, duration, engine_pair, size_of};
 use super::run::{self, scheme};
@@ -11,9 +12,7 @@ use super::sources::{links, order, overtaken, sources};
 use super::subnets;
 use reconfig::change::Prepared;
 use reconfig::plan::{Scheme, UNRESERVED};
-use reconfig::scenario::{
-    ConnectionReport, Ending, Foreseen, Foresight, OutageReport, SimulationReport, TakeoverReport,
-};
+use reconfig::scenario::{ConnectionReport, Ending, Foreseen, Foresight, OutageReport, SimulationReport};
 use reconfig::sim::{GmpCounts, QuestionCounts};
 use serde::Serialize;
 
@@ -180,47 +179,11 @@ fn headline(text: &mut String, report: &SimulationReport) {
 
 /// What happened after the first event, and who took over.
 fn later(text: &mut String, report: &SimulationReport) {
-    let start_ns = report.event_ns;
     for (event, title) in report.events.iter().zip(std::iter::once("later").chain(std::iter::repeat(""))) {
-        let when = match (event.at_ns, event.during) {
-            (Some(at_ns), Some(state)) => {
-                let after = duration(at_ns.saturating_sub(start_ns));
-                match state {
-                    "steady" => format!("{after} after, before the manager acts"),
-                    "completed" => format!("{after} after, when a change is complete"),
-                    _ => format!("{after} after, while {state}"),
-                }
-            }
-            _ => "never: the run ended first".to_string(),
-        };
-        line(text, format_args!("{title:<8} {when}: {}", event.what));
+        line(text, format_args!("{title:<8} {}: {}", later::when(report, event), event.what));
     }
-    let Some(takeover) = &report.takeover else { return };
-    let TakeoverReport { standby, lost_ns, began_ns, up_ns, arrival, changes, .. } = takeover;
-    let [began, up] =
-        [Some(*began_ns), *up_ns].map(|ns| ns.map(|ns| duration(ns.saturating_sub(*lost_ns))).unwrap_or_default());
-    match arrival {
-        Some(arrival) => {
-            let proved = changes.iter().filter(|change| change.proved).count();
-            let made = match (changes.len(), proved) {
-                (0, _) => "no change was needed".to_string(),
-                (all, proved) if all == proved => format!("{}, all proved", counted(all as u64, "change")),
-                (all, proved) => format!("{}, {proved} of them proved", counted(all as u64, "change")),
-            };
-            line(
-                text,
-                format_args!(
-                    "standby  {standby} began {began} after the loss of the manager; {arrival} after {up}; {made}"
-                ),
-            );
-        }
-        None => line(
-            text,
-            format_args!("standby  {standby} began {began} after the loss of the manager, and has not taken over"),
-        ),
-    }
-    takeover.why.iter().for_each(|why| line(text, format_args!("         because {why}")));
-    takeover.failures.iter().for_each(|why| line(text, format_args!("         failed: {why}")));
+    let titles = std::iter::once("standby").chain(std::iter::repeat(""));
+    later::takeover(report).iter().zip(titles).for_each(|(own, title)| line(text, format_args!("{title:<8} {own}")));
 }
 
 /// Every name, the first on the line of its title.
@@ -379,7 +342,15 @@ fn deadlock(text: &mut String, report: &SimulationReport) {
 
 /// Whether this is the cycle that the refusal named.
 fn foreseen(text: &mut String, foresight: &Foresight) {
-    let sentence = match foresight.how {
+    line(text, format_args!("{}", how_foreseen(foresight.how)));
+    if let (Foreseen::Possible, Some(cycle)) = (foresight.how, &foresight.cycle) {
+        cycle.dependencies.iter().for_each(|dependency| line(text, format_args!("  {dependency}")));
+    }
+}
+
+/// What the proof had said of a deadlock that closed.
+pub(super) fn how_foreseen(how: Foreseen) -> &'static str {
+    match how {
         Foreseen::Named => "the cycle that the proof named beforehand, lane by lane",
         Foreseen::NamedOnOtherLanes => "the cycle that the proof named beforehand, on other lanes of the same ports",
         Foreseen::Possible => "the proof names something else, but held this cycle possible too:",
@@ -390,10 +361,6 @@ fn foreseen(text: &mut String, foresight: &Foresight) {
         Foreseen::Unforeseen => {
             "the proof had held this cycle impossible: please report it, with the fabric and the seed"
         }
-    };
-    line(text, format_args!("{sentence}"));
-    if let (Foreseen::Possible, Some(cycle)) = (foresight.how, &foresight.cycle) {
-        cycle.dependencies.iter().for_each(|dependency| line(text, format_args!("  {dependency}")));
     }
 }
 

@@ -128,7 +128,7 @@ impl LossReport {
     }
 
     /// Whether no change was planned though one could be.
-    fn is_left_out(&self) -> bool {
+    pub(super) fn is_left_out(&self) -> bool {
         self.change.is_none() && self.refusal.is_none() && !self.nobody_left
     }
 

@@ -211,9 +211,8 @@ fn figure(value: f64) -> String {
     let text = format!("{value:.4}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
-    // Five digits are hard to count.
     match whole.len() {
-        0..5 => text.to_string(),
+        0..4 => text.to_string(),
         length => {
             let head = (length + 2) % 3 + 1;
             let groups = whole.as_bytes()[head..].chunks(3).map(|group| String::from_utf8_lossy(group).into_owned());
@@ -275,7 +274,7 @@ mod tests {
         assert_eq!(ticks(&[0.0, 1.0, 1001.0]), [0.0, 1.0, 10.0, 100.0, 1000.0, 10000.0]);
         assert_eq!(ticks(&[0.8, 99287.0]).len(), 7);
         assert_eq!(ticks(&[]), [0.0, 1.0]);
-        assert_eq!([0.1, 2.5, 5000.0, 100_000.0].map(figure), ["0.1", "2.5", "5000", "100\u{a0}000"]);
+        assert_eq!([0.1, 2.5, 5000.0, 100_000.0].map(figure), ["0.1", "2.5", "5\u{a0}000", "100\u{a0}000"]);
         let scale = Scale::of(&[0.0, 1.0, 5000.0]);
         assert_eq!([0.0, 1.0, 10_000.0].map(|value| scale.share(value)), [0.0, 0.2, 1.0]);
     }

@@ -151,7 +151,7 @@ pub(super) fn report_on(ran: &Ran<'_>) -> SimulationReport {
         fabric: fabric_size(setup),
         subnets: between::subnets(setup),
         routers: setup.between.as_ref().map_or_else(Vec::new, |own| between::routers(setup, own, sim)),
-        settings: settings(setup, sim),
+        settings: settings(setup, sim, &plans),
         packets: sim.packets(),
         questions: scenario.sim.monitor.map(|_| sim.questions()),
         gmps: Some(sim.gmps()).filter(|gmps| gmps.sent > 0),
@@ -399,10 +399,13 @@ fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, pre
     }
 }
 
-fn settings(setup: &Setup<'_>, sim: &Sim) -> Settings {
+fn settings(setup: &Setup<'_>, sim: &Sim, plans: &[&Vetted]) -> Settings {
     let (scenario, config) = (setup.scenario, &setup.each[0].config);
     let Policy { arming, observer, .. } = scenario.policy;
     let lmc = |own: &SubnetSetup| own.whole.port(own.sm).lmc.get();
+    let mut devices = DeviceReport::new(scenario.devices, scenario.device_settings());
+    // What the scheme settles is not among the options that were given.
+    devices.in_force.window = plans.iter().fold(devices.in_force.window, |window, plan| plan.plan().window(window));
     Settings {
         load: sim.load(),
         packet_bytes: config.packet_bytes,
@@ -413,7 +416,7 @@ fn settings(setup: &Setup<'_>, sim: &Sim) -> Settings {
         latch: config.latch,
         arming: arming.to_string(),
         drain: observer.to_string(),
-        devices: DeviceReport::new(scenario.devices, scenario.device_settings()),
+        devices,
         cut_off_meant: scenario.cut_off_meant,
         warm_up_ns: scenario.warm_up_ns,
         before_ns: scenario.before_ns,

@@ -173,13 +173,19 @@ fn a_run_that_deadlocks_is_best_in_nothing_and_losses_are_named() {
     let outcomes = row("outcome");
     let [of_static, of_in_place] = [outcomes[outcomes.len() - 2], outcomes[outcomes.len() - 1]];
     assert_eq!((of_static, of_in_place), ("completed with losses", "deadlocked"), "{shown}");
+    assert!(shown.contains("\na deadlock ends its run: "), "{shown}");
     let text = std::fs::read_to_string(&page).expect("the page was written").replace('\u{a0}', " ");
     let (_, table) = text.split_once("Schemes side by side</h2>").expect("a table");
     let table = table.split("</table>").next().expect("its end");
-    let listed: Vec<&str> = ["outcome"].into_iter().chain(MEASURED_DURING).collect();
+    let listed: Vec<&str> = ["outcome"].into_iter().chain(MEASURED_DURING).chain(LOST_UNTIL_THEN).collect();
     for name in listed {
         let cells = row(name);
-        assert_eq!(cells.last(), Some(if name == "outcome" { &"deadlocked" } else { &"–" }), "{name}\n{shown}");
+        let last = cells.last().expect("a cell");
+        match name {
+            "outcome" => assert_eq!(*last, "deadlocked", "{shown}"),
+            _ if MEASURED_DURING.contains(&name) => assert_eq!(*last, "–", "{name}\n{shown}"),
+            _ => assert!(last.starts_with("≥ "), "{name}\n{shown}"),
+        }
         let (_, on_page) = table.split_once(&format!("<th scope=\"row\">{name}</th>")).expect("a row");
         let on_page = on_page.split("</tr>").next().expect("its end").split("</td>");
         let on_page = on_page.filter_map(|cell| Some(cell.split_once('>')?.1));
@@ -187,8 +193,22 @@ fn a_run_that_deadlocks_is_best_in_nothing_and_losses_are_named() {
     }
 }
 
-const MEASURED_DURING: [&str; 5] =
-    ["change took", "longest gap in delivery", "latency p50 during", "latency p99 during", "latency max during"];
+const MEASURED_DURING: [&str; 10] = [
+    "change took",
+    "SMPs",
+    "longest gap in delivery",
+    "throughput during",
+    "latency p50 during",
+    "latency p99 during",
+    "latency max during",
+    "delivered",
+    "outage longest, of these",
+    "outage mean, of these",
+];
+
+/// What is the least, where the run ended too soon to show all.
+const LOST_UNTIL_THEN: [&str; 5] =
+    ["lost to failure", "lost to change", "lost in all", "stranded", "pairs that lost packets"];
 
 /// The folder of bundled captures.
 const BUNDLED_FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies");
@@ -251,7 +271,7 @@ fn loses_least(file: &Path, options: &[&str]) {
         cells.map(|cell| cell.replace(' ', "")).filter(|cell| !cell.is_empty()).collect()
     };
     let (proofs, lost) = (row("proof "), row("lost in all "));
-    let lost: Vec<u64> = lost.iter().map(|cell| cell.parse().expect("a number")).collect();
+    let lost: Vec<u64> = lost.iter().map(|cell| cell.trim_start_matches('≥').parse().expect("a number")).collect();
     assert!(proofs.len() >= 4 && proofs.len() == lost.len(), "{shown}");
     let others = proofs.iter().zip(&lost).skip(1).filter(|(proof, _)| *proof == "proved").map(|(_, &lost)| lost);
     assert_eq!((proofs[0].as_str(), Some(lost[0])), ("proved", others.min()), "{named}\n{shown}");

@@ -34,6 +34,13 @@ fn value_of(page: &str, label: &str) -> String {
     rest.split('<').next().expect("text").replace("&nbsp;", "").chars().filter(|c| !c.is_whitespace()).collect()
 }
 
+/// What stands over the sections, without what keeps numbers and options whole.
+fn lead_of(page: &str) -> String {
+    let lead = page.split("</header>").next().expect("a header").replace('\u{a0}', " ");
+    let parts = lead.split("<span class=\"whole\">").enumerate();
+    parts.map(|(rank, part)| if rank > 0 { part.replacen("</span>", "", 1) } else { part.to_string() }).collect()
+}
+
 fn assert_tells_the_same(page: &str, json: &Value) {
     let packets = &json["packets"];
     for (label, value) in [
@@ -60,7 +67,8 @@ fn a_page_needs_nothing_beside_itself_and_tells_what_json_does() {
     for outside in ["http:", "https:", "src=", "url(", "@import"] {
         assert!(!text.contains(outside), "{outside}");
     }
-    assert!(text.contains("--remove-root --seed 7 --load 0.05"), "it tells how to run it again");
+    let command = text.replace("<span class=\"whole\">", "").replace("</span>", "");
+    assert!(command.contains("--remove-root --seed 7 --load 0.05"), "it tells how to run it again");
     let [file] = <[_; 1]>::try_from(fs::read_dir(&folder).expect("a folder").collect::<Vec<_>>()).expect("one file");
     assert_eq!(file.expect("an entry").file_name(), "page.html");
 }
@@ -100,6 +108,110 @@ fn the_page_of_a_deadlock_begins_with_its_circle() {
     assert!(!row.contains('%') && row.matches('–').count() == 4, "there was no time after: {row}");
 }
 
+/// Of a run with later events a reader sees each: in the lead, in the lists, and on every axis.
+#[test]
+fn the_page_tells_of_every_event_and_when_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = [
+        &["--remove-switch", "spine-1", "--at", "400", "--remove-switch", "spine-3"][..],
+        &["--at", "900", "--add-link", "spine-2:8=spine-4:8"],
+    ];
+    let (text, json) = page(&asked.concat(), folder.path());
+    let text = text.replace('\u{a0}', " ");
+    let lead = lead_of(&text);
+    let told = "<p class=\"beside\">3 events: remove switch spine-1; remove switch spine-3 400 µs later; \
+                add link spine-2[8] 900 µs later.</p>";
+    assert!(lead.contains(told), "{lead}");
+    assert!(lead.contains("the 3 events cost ") && lead.contains(" and 2 later events, scheme double"), "{lead}");
+    let events = json["events"].as_array().expect("events");
+    assert_eq!(events.len(), 2);
+    for element in ["switch spine-1", "switch spine-3", "link spine-2[8]"] {
+        assert!(text.contains(&format!("<li>{element}, at ")), "{element}");
+    }
+    assert!(text.contains("Leaves (2)</h3>") && text.contains("Comes (1)</h3>"), "each list has all of its kind");
+    for event in events {
+        let during = event["during"].as_str().expect("it happened");
+        let what = event["what"].as_str().expect("in words");
+        let (_, row) = text.split_once(&format!("\">{what}</td>")).expect("a row");
+        let row = row.split("</tr>").next().expect("its end");
+        assert!(row.contains(if during == "steady" { "before the manager acts" } else { during }), "{row}");
+    }
+    let charts = text.split("<figure class=\"chart\">").skip(1).filter_map(|own| own.split("</figure>").next());
+    let phases = text.split("<svg class=\"phases\"").skip(1).filter_map(|own| own.split("</svg>").next());
+    let drawn: Vec<&str> = charts.chain(phases).collect();
+    assert!(drawn.len() >= 6, "{} charts", drawn.len());
+    for own in drawn {
+        for mark in ["event 1", "event 2", "event 3"] {
+            assert!(own.contains(&format!(">{mark}</")), "{mark}: {own}");
+        }
+    }
+}
+
+/// What the adversary did is no ordinary traffic: the verdict says so, and the page has what the screen tells of it.
+#[test]
+fn the_page_says_what_the_adversary_did() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("page.html");
+    let fabric = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/ghost-cycle.ibnetdiscover");
+    let report = ["--report", file.to_str().expect("a folder in UTF-8"), fabric];
+    let asked = ["--remove-root", "--scheme", "in-place", "--adversary"];
+    let output = simulate(&[&asked[..], &report].concat());
+    let shown = String::from_utf8(output.stdout).expect("UTF-8");
+    let text = fs::read_to_string(&file).expect("the page was written").replace('\u{a0}', " ");
+    let lead = lead_of(&text);
+    assert!(lead.contains("</span> Traffic and writes steered by the adversary deadlocked the subnet: "), "{lead}");
+    assert!(lead.contains("Who sends what when, and which write lands when, were chosen so as to close"), "{lead}");
+    let (_, told) = shown.split_once("\nadversary: ").expect("the screen tells of it");
+    let (told, _) = told.split_once("\n injected ").expect("a table follows");
+    let (_, section) = text.split_once("<h2>The adversary</h2>").expect("a section");
+    let section = section.split("</section>").next().expect("its end").replace("&gt;", ">");
+    let lines: Vec<&str> = told.lines().map(str::trim).filter(|own| !own.is_empty()).collect();
+    assert!(lines.len() > 18, "{told}");
+    for own in lines.iter().filter(|own| !own.ends_with("and their ways:")) {
+        // Steps have their times in a column of their own, and sentences begin with a capital.
+        let own = own.split_once("  ").map_or(*own, |(_, step)| step);
+        assert!(section.contains(&own[1..]), "{own}: {section}");
+    }
+    assert!(text.contains("<p>The cycle that the proof named beforehand, lane by lane.</p>"), "{text}");
+}
+
+/// Whom a removal cuts off stands in a sentence that needs none before it.
+#[test]
+fn the_lead_names_who_is_cut_off_wherever_it_stands() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (text, json) = page(&["--remove-switch", "leaf-2", "--planned"], folder.path());
+    let lead = lead_of(&text);
+    let ports = json["changes"][0]["cut_off"].as_array().expect("ports");
+    let name = format!("{}[{}] (", ports[0]["node"].as_str().expect("a name"), ports[0]["port"]);
+    assert!(lead.contains(&format!(">Cut off would be {name}")), "{lead}");
+    assert!(lead.contains(&format!(" and {} other end ports: connect them elsewhere", ports.len() - 1)), "{lead}");
+    let at = |part: &str| lead.find(part).unwrap_or_else(|| panic!("no {part}: {lead}"));
+    assert!(at("Cut off would be ") < at("Auto: "), "what is refused comes before what else would do");
+}
+
+/// Short names and options are not parted, where a table scrolls or a command is long.
+#[test]
+fn no_line_ends_within_a_short_name_or_an_option() {
+    if !browser::is_there() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (text, _) = page(&["--remove-root"], folder.path());
+    assert!(!text.contains('`'), "what programs print stands in letters of its own");
+    let mut browser = Browser::start(folder.path());
+    browser.load(&text, 360, folder.path());
+    let parted = browser.value(
+        "[...document.querySelectorAll('.sortable tbody th, pre .whole')].filter(own => {
+           const range = document.createRange();
+           range.selectNodeContents(own);
+           return new Set([...range.getClientRects()].map(own => Math.round(own.top))).size > 1;
+         }).map(own => own.innerText)",
+    );
+    assert_eq!(parted, Value::Array(Vec::new()));
+    let all = browser.value("document.querySelectorAll('.sortable tbody th, pre .whole').length");
+    assert!(all.as_u64().is_some_and(|all| all > 20), "{all}");
+}
+
 #[test]
 fn a_run_in_which_nothing_changes_proves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -115,7 +227,7 @@ fn the_lead_tells_of_a_cheaper_way_of_a_low_load_and_of_no_traffic() {
     let folder = tempfile::tempdir().expect("a folder");
     let lead = |arguments: &[&str]| {
         let (text, json) = page(arguments, folder.path());
-        (text.split("</header>").next().expect("a header").replace('\u{a0}', " "), json)
+        (lead_of(&text), json)
     };
     let (told, json) = lead(&["--remove-root"]);
     let writes = json["auto_instead"]["writes"].as_u64().expect("a number");

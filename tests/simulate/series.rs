@@ -5,7 +5,7 @@ use super::{run, small};
 use crate::support::bundled::bundled;
 use reconfig::plan::Scheme;
 use reconfig::scenario::{BinReport, Departure, Scenario, SimulationReport};
-use reconfig::sim::MOST_BINS;
+use reconfig::sim::{MOST_BINS, SimConfig};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -132,6 +132,48 @@ fn the_files_say_what_the_json_says() {
     assert!(
         run["command"].as_str().is_some_and(|own| own.starts_with("reconfig simulate --remove-root --json --csv "))
     );
+}
+
+/// A bin knows two figures of a latency, and the run three: it must not exceed what the run says.
+#[test]
+fn no_bin_exceeds_the_highest_latency_of_the_run() {
+    for seed in 0..4 {
+        let base = small(bundled("fat-tree-4-2"));
+        let report = run(&Scenario { sim: SimConfig { seed, ..base.sim.clone() }, ..base });
+        let marks = report.series.marks;
+        let stop_ns = marks.stop_ns.expect("it ran to its end");
+        let within = |bin: &&BinReport| bin.start_ns > marks.before_ns && bin.end_ns < stop_ns;
+        let bins = report.series.bins.iter().filter(within).filter_map(|bin| bin.latency_max_ns).max();
+        let times = report.latency_ns;
+        let run = [times.before.max, times.during.max, times.after.max].into_iter().max();
+        assert!(bins <= run, "seed {seed}: {bins:?} of {run:?}");
+    }
+}
+
+/// What a change did before it deadlocked is in the files as on the page, and its window is the scheme's own.
+#[test]
+fn an_unfinished_change_has_its_phases_in_the_files() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    let name = folder.to_str().expect("a name in UTF-8");
+    let fabric = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/topologies/ghost-cycle.ibnetdiscover");
+    let page = place.path().join("page.html");
+    let report = ["--report", page.to_str().expect("a name in UTF-8"), "--json", "--csv", name, fabric];
+    let output = simulate(&[&["--remove-root", "--scheme", "in-place", "--seed", "9"], &report[..]].concat());
+    let json: Value = serde_json::from_slice(&output.stdout).expect("an object");
+    assert_eq!((&json["outcome"], &json["settings"]["devices"]["window"]), (&"deadlocked".into(), &4.into()));
+    let phases = std::fs::read_to_string(folder.join("phases.csv")).expect("written");
+    let rows: Vec<Vec<&str>> = phases.lines().skip(1).map(|row| row.split(',').collect()).collect();
+    let names: Vec<[&str; 2]> = rows.iter().map(|row| [row[0], row[1]]).collect();
+    let subnet = json["subnets"][0]["name"].as_str().expect("a name");
+    assert_eq!(names, [[subnet, "no write"], [subnet, "unfinished"]]);
+    let smps: u64 = rows.iter().map(|row| row[4].parse::<u64>().expect("a count")).sum();
+    assert_eq!(json["changes"][0]["smps"]["total"], smps);
+    let page = std::fs::read_to_string(page).expect("written").replace('\u{a0}', " ");
+    assert!(page.contains(&format!("unfinished 471 µs, {} SMPs", rows[1][4])), "{phases}");
+    let run = std::fs::read_to_string(folder.join("run.json")).expect("written");
+    let run: Value = serde_json::from_str(&run).expect("an object");
+    assert_eq!(run["settings"]["devices"]["window"], 4);
 }
 
 #[test]

@@ -24,8 +24,9 @@ pub(super) struct PhaseBand {
 }
 
 /// A moment that is marked.
+#[derive(Clone)]
 pub(super) struct TimeMark {
-    pub name: &'static str,
+    pub name: String,
     pub at_ns: u64,
 }
 
@@ -150,14 +151,17 @@ impl TimeAxis<'_> {
         html! {
             @for (moment, place) in self.moments.iter().zip(self.places()) {
                 @let x = px(self.x(moment.at_ns));
-                line class="moment" x1=(x) x2=(x) y1=(px(TOP - 6.0)) y2=(px(HEIGHT - BOTTOM)) {}
-                text class=(place.class) x=(px(place.x)) y=(px(place.y)) { (moment.name) }
+                line class="moment" x1=(x) x2=(x) y1=(px(TOP - 6.0)) y2=(px(HEIGHT - BOTTOM)) { title { (moment.name) } }
+                @if let Some(place) = place {
+                    text class=(place.class) x=(px(place.x)) y=(px(place.y)) { (moment.name) }
+                }
             }
         }
     }
 
-    /// Where the names of moments stand, so that none stands on another: over their lines, beside them, or lower.
-    fn places(&self) -> Vec<NamePlace> {
+    /// Where the names of moments stand, so that none stands on another: over their lines, beside them, or lower. None
+    /// where all places are taken, as where many events follow each other closely.
+    fn places(&self) -> Vec<Option<NamePlace>> {
         let mut taken: Vec<(f64, f64, f64)> = Vec::new();
         let place = |moment: &TimeMark| {
             let (x, width) = (self.x(moment.at_ns), LETTER * moment.name.chars().count() as f64);
@@ -172,11 +176,9 @@ impl TimeAxis<'_> {
                 let least = if place.y > TOP { LEFT } else { 0.0 };
                 from >= least && from + width <= WIDTH && !taken.iter().any(meets)
             };
-            let (place, from) = places
-                .find(|(place, from)| is_free(place, *from))
-                .unwrap_or((NamePlace { class: "after", x: x + 4.0, y: rows[2] }, x + 4.0));
+            let (place, from) = places.find(|(place, from)| is_free(place, *from))?;
             taken.push((place.y, from, from + width));
-            place
+            Some(place)
         };
         self.moments.iter().map(place).collect()
     }
@@ -379,11 +381,11 @@ mod tests {
     #[test]
     fn names_of_moments_do_not_stand_on_each_other() {
         for end_ns in [1_000, 1_200, 2_000, 10_000, 1_000_000] {
-            let at = |name, at_ns| TimeMark { name, at_ns };
-            // No run has more: sources of one that deadlocks never stop.
-            let moments = vec![at("failure", 700), at("first write", 800), at("sources stop", 900)];
+            let at = |name: &str, at_ns| TimeMark { name: name.to_string(), at_ns };
+            let moments = vec![at("event 1", 700), at("event 2", 720), at("event 3", 800), at("sources stop", 900)];
             let course = TimeAxis { bins: &[], bands: Vec::new(), moments, end_ns };
-            let places = course.places();
+            let places: Vec<NamePlace> = course.places().into_iter().flatten().collect();
+            assert_eq!(places.len(), course.moments.len(), "so many have room, at {end_ns}");
             let reach = |place: &NamePlace, name: &str| {
                 let width = LETTER * name.chars().count() as f64;
                 let from = match place.class {
@@ -394,12 +396,12 @@ mod tests {
                 (from, from + width)
             };
             for (rank, (place, moment)) in places.iter().zip(&course.moments).enumerate() {
-                let (from, to) = reach(place, moment.name);
+                let (from, to) = reach(place, &moment.name);
                 assert!(from >= 0.0 && to <= WIDTH, "{} is cut where the axis ends at {end_ns}", moment.name);
                 for (other, before) in
                     places.iter().zip(&course.moments).take(rank).filter(|(other, _)| other.y == place.y)
                 {
-                    let (begin, end) = reach(other, before.name);
+                    let (begin, end) = reach(other, &before.name);
                     assert!(from >= end || begin >= to, "{} on {} at {end_ns}", moment.name, before.name);
                 }
             }

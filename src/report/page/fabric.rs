@@ -10,6 +10,8 @@ use reconfig::scenario::{FabricMap, Fate};
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::TAU;
 
+/// The word for elements of a running subnet that are absent already.
+pub(super) const NOW_GONE: &str = "gone";
 const WIDTH: f64 = 960.0;
 /// Nodes that are drawn one by one, hosts among them.
 const MOST_NODES: usize = 200;
@@ -130,7 +132,7 @@ pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWave
     html! {
         figure class="map" {
             figcaption {
-                b { "The fabric" } " " span class="unit" { (size(map)) }
+                b { "The fabric" } " " span class="unit" { (size(map, leaves)) }
                 span class="legend" {
                     @for fate in MOVES.into_iter().filter(|&fate| fates(fate) > 0 || has_links(fate)) {
                         span { i class={ "key " (class(fate)) } {} (word(fate, leaves)) }
@@ -156,7 +158,8 @@ pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWave
     }
 }
 
-fn size(map: &FabricMap) -> String {
+/// How much is drawn, and how much of it is not in use, as figures beside the drawing count it.
+fn size(map: &FabricMap, leaves: &str) -> String {
     let switches = map.nodes.iter().filter(|node| node.is_switch).count();
     let cables: usize = map.links.iter().map(|link| link.cables).sum();
     let ends = map.nodes.len() - switches;
@@ -165,7 +168,15 @@ fn size(map: &FabricMap) -> String {
         0 => String::new(),
         nodes => format!("; {} within switches not drawn", counted(nodes as u64, "node")),
     };
-    format!("{}, {}, {}{within}", counted(switches, "switch"), counted(ends, "host"), counted(cables, "cable"))
+    let is_out = |fate: Fate| matches!(fate, Fate::Leaves | Fate::SetAside | Fate::CutOff);
+    let nodes = |is_switch: bool| map.nodes.iter().filter(|own| own.is_switch == is_switch && is_out(own.fate)).count();
+    let links = map.links.iter().filter(|own| is_out(own.fate)).map(|own| own.cables).sum();
+    let out = [(nodes(true), "switch"), (nodes(false), "host"), (links, "cable")];
+    let out: Vec<String> =
+        out.into_iter().filter(|(own, _)| *own > 0).map(|(own, name)| counted(own as u64, name)).collect();
+    let when = if leaves == NOW_GONE { "" } else { " afterwards" };
+    let out = if out.is_empty() { String::new() } else { format!("; not in use{when}: {}", out.join(", ")) };
+    format!("{}, {}, {}{within}{out}", counted(switches, "switch"), counted(ends, "host"), counted(cables, "cable"))
 }
 
 /// The most elements of a fate that a description names.
@@ -188,7 +199,7 @@ fn described(map: &FabricMap, leaves: &str) -> String {
         .into_iter()
         .filter(|(names, _)| !names.is_empty())
         .map(|(names, word)| format!(" {word}: {names}."));
-    format!("{}.{}", size(map), told.collect::<String>())
+    format!("{}.{}", size(map, leaves), told.collect::<String>())
 }
 
 /// What is told of by itself.
@@ -603,6 +614,19 @@ pub(super) fn short(name: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reconfig::scenario::{MapLink, MapNode};
+
+    /// Figures beside the drawing count what is in use.
+    #[test]
+    fn the_size_of_a_drawing_says_what_of_it_is_not_in_use() {
+        let node = |is_switch, fate| MapNode { node: NodeId(0), name: String::new(), is_switch, fate };
+        let link = |ends, fate, cables| MapLink { ends, fate, cables };
+        let nodes = vec![node(true, Fate::Stays), node(true, Fate::Stays), node(false, Fate::CutOff)];
+        let links = vec![link((0, 1), Fate::Stays, 31), link((0, 1), Fate::Leaves, 1)];
+        let map = FabricMap { nodes, links, in_switches: 0 };
+        assert_eq!(size(&map, NOW_GONE), "2 switches, 1 host, 32 cables; not in use: 1 host, 1 cable");
+        assert_eq!(size(&map, "leaves"), "2 switches, 1 host, 32 cables; not in use afterwards: 1 host, 1 cable");
+    }
 
     #[test]
     fn names_lose_what_all_share_and_no_more_than_it_takes() {

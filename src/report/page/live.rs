@@ -322,7 +322,7 @@ fn map(state: &LiveState) -> (Option<String>, Markup) {
             // Without an order what is there and not used has just come back.
             let there = if state.status.aside.is_empty() { routed } else { alive };
             let of = FabricMap::with_aside(known, routed, there, *sm, |node| is_switch(known, node));
-            (gone(&of), fabric::draw(&of, "live-fabric", &BTreeMap::new(), "gone"))
+            (gone(&of), fabric::draw(&of, "live-fabric", &BTreeMap::new(), fabric::NOW_GONE))
         }
         (None, None) => (None, html! { p class="none" { "It is drawn once it is up." } }),
     }

@@ -83,7 +83,7 @@ impl ResultPage<'_> {
             header: html! {
                 p class="kicker" { "reconfig " (self.command) }
                 h1 { span class={ "word " (class) } { (word) } " " (self.sentence) }
-                @for told in &self.beside { p class="beside" { (told) } }
+                @for told in &self.beside { p class="beside" { (parts::options_whole(told)) } }
                 p class="what" { (self.what) }
             },
             main: html! { (self.body) (words::words(&self.body, self.words())) },
@@ -131,7 +131,7 @@ fn document(page: HtmlPage<'_>) -> String {
 
 /// Whether a value is a number with or without a unit, or a dash; everything else may be long.
 fn is_quantity(value: &str) -> bool {
-    value.starts_with(|c: char| c.is_ascii_digit()) || value == "–"
+    value.trim_start_matches("≥ ").starts_with(|c: char| c.is_ascii_digit()) || value == "–"
 }
 
 /// A page in which no line break parts a number. What is typed or read as a program printed it stays as it is, and so
@@ -195,7 +195,7 @@ pub fn simulation_page(reports: &[SimulationReport], auto: Option<&AutoInstead>,
             // Only a cheaper way is worth a line here: why there is none takes many.
             let is_cheaper = |auto: &&AutoInstead| matches!(auto, AutoInstead::Planned { scheme: Scheme::Ordered, .. });
             let auto = auto.filter(is_cheaper).map(|auto| parts::sentence(&auto_instead(auto)));
-            own.into_iter().chain(auto).chain(verdict::beside(first)).collect()
+            own.into_iter().chain(verdict::beside(first)).chain(auto).collect()
         },
         what: headline(first, reports.len()),
         body,
@@ -219,7 +219,11 @@ fn headline(report: &SimulationReport, runs: usize) -> String {
         1 => format!("scheme {}", compare::name(report)),
         _ => format!("{runs} schemes; the word above is that of {}", compare::name(report)),
     };
-    format!("{}{departure}, {scheme}", report.what)
+    let later = match report.events.len() as u64 {
+        0 => String::new(),
+        events => format!(" and {}", counted(events, "later event")),
+    };
+    format!("{}{departure}{later}, {scheme}", report.what)
 }
 
 /// The runs as a table, the same charts for all on the same axes, and each in full.
@@ -232,7 +236,10 @@ fn side_by_side(reports: &[SimulationReport]) -> Markup {
             h2 { "Schemes side by side" }
             div class="scroll" tabindex="0" role="group" aria-label="Schemes side by side" {
                 table class="schemes" {
-                    caption { span { "The same change under the same traffic, by scheme; " (compare::OWN_TIMES) } }
+                    caption { span {
+                        "The same change under the same traffic, by scheme; " (compare::OWN_TIMES)
+                        @if let Some(marks) = compare::deadlocked(reports) { "; " (marks) }
+                    } }
                     thead {
                         tr {
                             th scope="col" { "" }
@@ -246,7 +253,7 @@ fn side_by_side(reports: &[SimulationReport]) -> Markup {
                                 @for report in reports {
                                     @let value = value(report);
                                     // A name breaks, so that the columns beside it stay in sight.
-                                    td class=(if is_quantity(&value) { "number" } else { "number name" }) { (value) }
+                                    td class=(if is_quantity(&value) { "number" } else { "number name" }) { (parts::names_whole(&value)) }
                                 }
                             }
                         }
@@ -286,8 +293,14 @@ mod tests {
 
     #[test]
     fn names_may_break_and_quantities_may_not() {
-        for (value, is) in [("12 345", true), ("30.1 %", true), ("–", true), ("root spine-2", false), ("proved", false)]
-        {
+        for (value, is) in [
+            ("12 345", true),
+            ("30.1 %", true),
+            ("–", true),
+            ("≥ 12", true),
+            ("root spine-2", false),
+            ("proved", false),
+        ] {
             assert_eq!(is_quantity(value), is, "{value}");
         }
     }

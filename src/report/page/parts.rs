@@ -25,10 +25,48 @@ pub(super) fn again(origin: &Origin, settings: Vec<(&'static str, String)>) -> M
     html! {
         section {
             h2 { "Run it again" }
-            pre tabindex="0" { code { (origin.command) } }
+            pre tabindex="0" { code { (options_whole(&origin.command)) } }
             (pairs("The same input gives the same result", rows))
         }
     }
+}
+
+/// A text in which no line ends within the name of an option.
+pub(super) fn options_whole(text: &str) -> Markup {
+    words_whole(text, |word| word.trim_start_matches('(').starts_with("--"))
+}
+
+/// A text whose names between backticks stand in letters of their own.
+fn in_letters(text: &str) -> Markup {
+    html! {
+        @for (rank, part) in text.split('`').enumerate() {
+            @if rank % 2 == 1 { code { (part) } } @else { (options_whole(part)) }
+        }
+    }
+}
+
+/// A text in which a line ends between short names, and not within one.
+pub(super) fn names_whole(text: &str) -> Markup {
+    words_whole(text, |word| word.contains('-') && word.chars().count() <= SHORT)
+}
+
+fn words_whole(text: &str, is_whole: impl Fn(&str) -> bool) -> Markup {
+    html! {
+        @for (rank, word) in text.split(' ').enumerate() {
+            @if rank > 0 { " " }
+            @if is_whole(word) { span class="whole" { (word) } } @else { (word) }
+        }
+    }
+}
+
+/// The most letters of such a name where columns are narrow.
+const SHORT: usize = 12;
+/// The most letters of a name that no line break parts: a longer one would push the figures beside it out of sight.
+const WHOLE: usize = 20;
+
+/// A name with a hyphen, at which a line could end, and short enough to be kept whole.
+fn is_whole(name: &str) -> bool {
+    name.contains('-') && name.chars().count() <= WHOLE
 }
 
 /// A table of names and values.
@@ -90,7 +128,7 @@ pub(super) fn assumed<'a>(names: impl IntoIterator<Item = &'a str>) -> Markup {
 pub(super) fn notes(notes: &[String]) -> Markup {
     html! {
         @if !notes.is_empty() {
-            details { summary { "Notes (" (notes.len()) ")" } ul { @for note in notes { li { (note) } } } }
+            details { summary { "Notes (" (notes.len()) ")" } ul { @for note in notes { li { (in_letters(note)) } } } }
         }
     }
 }
@@ -146,6 +184,11 @@ impl TableField {
         TableField { class: "number unjudged", ..self }
     }
 
+    /// Its class; a short name among texts is kept whole.
+    fn class_of(&self) -> &'static str {
+        if self.class.is_empty() && is_whole(&self.shown) { "whole" } else { self.class }
+    }
+
     /// With a second line.
     pub(super) fn over(self, second: String) -> TableField {
         TableField { second, ..self }
@@ -198,9 +241,9 @@ pub(super) fn table_of(
                         tr {
                             @for (rank, field) in row.iter().enumerate() {
                                 @if rank == 0 {
-                                    th scope="row" { (field.shown) }
+                                    th scope="row" class=[(sorts && is_whole(&field.shown)).then_some("whole")] { @if sorts && !is_whole(&field.shown) { (words_whole(&field.shown, is_whole)) } @else { (field.shown) } }
                                 } @else {
-                                    td class=(field.class) data-rank=[field.rank.filter(|_| sorts)] {
+                                    td class=(field.class_of()) data-rank=[field.rank.filter(|_| sorts)] {
                                         (field.shown)
                                         @if !field.second.is_empty() { small { (field.second) } }
                                     }

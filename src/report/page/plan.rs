@@ -19,11 +19,12 @@ pub fn plan_page(report: &PlanReport, origin: &Origin) -> String {
     };
     let engine = engine_pair(report.engine, report.engine_after);
     let roots = root_pair(report.root_before.as_deref(), report.root_after.as_deref()) + repaired(report.repairs);
+    let cut = report.strands().map(|first| cut_off::first_and_fix(&report.cut_off, first));
     let page = ResultPage {
         command: "plan",
         word,
         sentence: sentence(report).replace("in-place", "in\u{2011}place"),
-        beside: report.strands().map(cut_off::first_and_fix).into_iter().chain(waits(report)).collect(),
+        beside: cut.into_iter().chain(waits(report)).collect(),
         what: format!("{} change; routing {engine}{roots}", report.departure),
         body: html! {
             // What speaks against a plan comes before what the plan would do.

@@ -2,12 +2,16 @@
 
 use super::super::compare;
 use super::super::quantity::{count, counted, duration, engine_pair, latency, percent, size_of};
-use super::super::{run, series, subnets as several};
+use super::super::simulation::how_foreseen;
+use super::super::unfinished::UnfinishedChange;
+use super::super::{adversary, later, run, series, subnets as several};
 use super::chart::{Chart, ChartLine, Form, PhaseBand, TimeAxis, TimeMark, axis_time, highest, line, px, short};
 use super::parts::{self, TableField, named, table};
-use super::{cycle, fabric, subnets};
+use super::{cycle, fabric, subnets, verdict};
 use maud::{Markup, html};
-use reconfig::scenario::{BinReport, Ending, HostLosses, PhaseReport, SimulationReport, SubnetChange};
+use reconfig::scenario::{
+    BinReport, Ending, EventReport, Foreseen, HostLosses, MovesReport, PhaseReport, SimulationReport, SubnetChange,
+};
 
 /// The most end ports that the table of losses holds: those that lost the most.
 const MOST_HOSTS: usize = 500;
@@ -141,18 +145,20 @@ impl<'a> Run<'a> {
         };
         let mut bands: Vec<PhaseBand> =
             report.only_change().into_iter().flat_map(SubnetChange::sweep_and_phases).map(band).collect();
-        let unfinished = Unfinished::of(report);
+        let unfinished = UnfinishedChange::of(report);
         bands.extend(unfinished.map(|own| PhaseBand {
             name: "unfinished".to_string(),
             start_ns: own.start_ns,
             end_ns: own.end_ns,
         }));
         let begins = match report.departure {
+            // Where more follows, all have the numbers of their table.
+            _ if !report.events.is_empty() => "event 1",
             "sudden" => "failure",
             "arrival" => "arrival",
             _ => "start",
         };
-        let moment = |name, at_ns: Option<u64>| at_ns.map(|at_ns| TimeMark { name, at_ns });
+        let moment = |name: &str, at_ns: Option<u64>| at_ns.map(|at_ns| TimeMark { name: name.to_string(), at_ns });
         let changes = report.has_change();
         let moments = [
             moment(begins, marks.during_ns.filter(|_| changes)),
@@ -160,7 +166,7 @@ impl<'a> Run<'a> {
             moment("deadlock", report.deadlock_ns),
             moment("sources stop", marks.stop_ns),
         ];
-        let moments = moments.into_iter().flatten().collect();
+        let moments = moments.into_iter().flatten().chain(later_marks(report)).collect();
         Run { report, id, course: TimeAxis { bins, bands, moments, end_ns: end_ns.unwrap_or(own_end) } }
     }
 
@@ -170,6 +176,7 @@ impl<'a> Run<'a> {
             (self.figures())
             // What the run ended with comes before what led to it.
             @if self.report.deadlock.is_some() { section { h2 { "The deadlock" } (self.deadlock()) } }
+            (self.adversary())
             (self.change())
             (subnets::simulated(self.report))
             (self.phases())
@@ -288,16 +295,18 @@ impl<'a> Run<'a> {
     }
 
     fn change(&self) -> Markup {
-        let (moves, cut_off) = (&self.report.moves, self.report.cut_off());
+        let cut_off = self.report.cut_off();
         if !self.report.has_change() && self.report.map.is_none() {
             return html! {};
         }
         html! {
             section {
                 h2 { @if self.report.has_change() { "What changed" } @else { "The fabric, in which nothing changes" } }
+                (self.events())
+                @let [leaves, comes] = self.moves();
                 div class="columns" {
-                    (named("Leaves", &moves.leaves, "leaves"))
-                    (named("Comes", &moves.comes, "comes"))
+                    (named("Leaves", &leaves, "leaves"))
+                    (named("Comes", &comes, "comes"))
                     (named("Cut off for good", &cut_off.iter().map(ToString::to_string).collect::<Vec<_>>(), "cutoff"))
                 }
                 @if cut_off.is_empty() && self.report.has_change() { p { "No end port is cut off." } }
@@ -306,11 +315,63 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Every event with its time, where there are several; and who took over.
+    fn events(&self) -> Markup {
+        let report = self.report;
+        let first = vec![
+            TableField::text("1"),
+            TableField::text(&report.what),
+            TableField::ranked(duration(report.event_ns), report.event_ns),
+            TableField::text("the first"),
+        ];
+        let row = |(rank, event): (usize, &EventReport)| {
+            let at = event.at_ns.map_or("–".to_string(), duration);
+            vec![
+                TableField::text(&(rank + 2).to_string()),
+                TableField::text(&event.what),
+                TableField::ranked(at, event.at_ns.unwrap_or_default()),
+                TableField::text(&later::when(report, event)),
+            ]
+        };
+        let rows = std::iter::once(first).chain(report.events.iter().enumerate().map(row));
+        html! {
+            @if !report.events.is_empty() {
+                (table("The events; charts mark each by its number", &["event", "what", "at", "when"], rows, false))
+            }
+            @let standby = later::takeover(report);
+            @if let Some((first, rest)) = standby.split_first() {
+                p { "The standby " (first) "." @for own in rest { " " (parts::sentence(own)) } }
+            }
+        }
+    }
+
+    /// What leaves and what comes in the whole run; with its time where there are several events.
+    fn moves(&self) -> [Vec<String>; 2] {
+        let report = self.report;
+        let of = |moves: &MovesReport| [moves.leaves.clone(), moves.comes.clone()];
+        if report.events.is_empty() {
+            return of(&report.moves);
+        }
+        let mut all = [Vec::new(), Vec::new()];
+        let mut add = |moves: &MovesReport, when: &str| {
+            let timed = of(moves).map(|names| names.into_iter().map(|name| format!("{name}, {when}")).collect());
+            all.iter_mut().zip(timed).for_each(|(all, own): (_, Vec<String>)| all.extend(own));
+        };
+        add(&report.moves, &format!("at {}", duration(report.event_ns)));
+        for event in &report.events {
+            match event.at_ns {
+                Some(at_ns) => add(&event.moves, &format!("at {}", duration(at_ns))),
+                None => add(&event.moves, "which never happened"),
+            }
+        }
+        all
+    }
+
     fn phases(&self) -> Markup {
         let changes = &self.report.changes;
         let several = changes.len() > 1;
         html! {
-            @if let Some(unfinished) = Unfinished::of(self.report) {
+            @if let Some(unfinished) = UnfinishedChange::of(self.report) {
                 @let phases = unfinished.phases();
                 section {
                     h2 { "Phases" }
@@ -319,7 +380,7 @@ impl<'a> Run<'a> {
                         "was sent is known to within " (duration(self.report.series.bin_ns)) "."
                     }
                     @let name = "Phases of the change, as far as it came";
-                    (timeline(&phases.iter().collect::<Vec<_>>(), name, &format!("{}-phases", self.id)))
+                    (timeline(&phases.iter().collect::<Vec<_>>(), &self.event_marks(), name, &format!("{}-phases", self.id)))
                 }
             }
             @if changes.iter().any(|change| change.sweep_and_phases().next().is_some()) {
@@ -328,12 +389,19 @@ impl<'a> Run<'a> {
                     @for (rank, change) in changes.iter().enumerate() {
                         @let phases: Vec<&PhaseReport> = change.sweep_and_phases().collect();
                         @let name = if several { format!("Phases in {}", change.subnet) } else { "Phases of the change".to_string() };
-                        (timeline(&phases, &name, &format!("{}-phases-{rank}", self.id)))
+                        (timeline(&phases, &self.event_marks(), &name, &format!("{}-phases-{rank}", self.id)))
                         (table(&name, &["phase", "from", "to", "took", "SMPs"], phases.iter().map(|phase| phase_row(phase)).chain(sum_rows(change)), false))
                     }
                 }
             }
         }
+    }
+
+    /// The events as the time line of phases marks them; none where there is one alone, with which it begins.
+    fn event_marks(&self) -> Vec<TimeMark> {
+        let first = TimeMark { name: "event 1".to_string(), at_ns: self.report.event_ns };
+        let later: Vec<TimeMark> = later_marks(self.report).collect();
+        std::iter::once(first).filter(|_| !self.report.events.is_empty()).chain(later).collect()
     }
 
     fn periods(&self) -> Markup {
@@ -439,6 +507,38 @@ impl<'a> Run<'a> {
         html! {
             (cycle::stuck(cycle, &format!("{}-stuck", self.id)))
             (table(caption, &["held in", "waits for", "DLID", "SL", "sent at"], rows, false))
+            @if let Some(foresight) = &self.report.foresight {
+                p { (parts::capital(how_foreseen(foresight.how))) @if !how_foreseen(foresight.how).ends_with(':') { "." } }
+                @if let (Foreseen::Possible, Some(cycle)) = (foresight.how, &foresight.cycle) {
+                    ul { @for own in &cycle.dependencies { li { (own) } } }
+                }
+            }
+        }
+    }
+
+    /// Who steered traffic and writes, and how: the same facts as on the screen.
+    fn adversary(&self) -> Markup {
+        let Some(own) = &self.report.adversary else { return html! {} };
+        let steps = own.schedule.iter().flat_map(|schedule| &schedule.steps);
+        let mut steps = steps
+            .map(|step| vec![TableField::text(&duration(step.at_ns)), TableField::text(&adversary::action(&step.what))])
+            .peekable();
+        html! {
+            section {
+                h2 { "The adversary" }
+                p { "This run is no ordinary traffic: " (verdict::adversary_did(own)) " " b { (parts::sentence(&adversary::how(own))) } }
+                @if let Some(why) = &own.why { p { (parts::sentence(why)) } }
+                @if let Some(schedule) = &own.schedule {
+                    @if steps.peek().is_some() {
+                        (table("Packets and writes, in the order in which it had them come", &["at", "step"], steps, false))
+                    }
+                    p { (parts::sentence(&adversary::sent(schedule))) }
+                    details {
+                        summary { "The packets that are to wait for each other in wave " (schedule.wave) ", and their ways" }
+                        pre tabindex="0" { (adversary::ways_of(schedule).collect::<Vec<_>>().join("\n")) }
+                    }
+                }
+            }
         }
     }
 
@@ -537,11 +637,10 @@ impl<'a> TimeAxis<'a> {
     /// This axis without phase names, for which small charts have no room.
     fn shared(&self) -> TimeAxis<'a> {
         let band = |band: &PhaseBand| PhaseBand { name: String::new(), ..*band };
-        let moment = |own: &TimeMark| TimeMark { ..*own };
         TimeAxis {
             bins: self.bins,
             bands: self.bands.iter().map(band).collect(),
-            moments: self.moments.iter().map(moment).collect(),
+            moments: self.moments.clone(),
             end_ns: self.end_ns,
         }
     }
@@ -578,40 +677,12 @@ pub(super) fn settings(reports: &[SimulationReport]) -> Vec<(&'static str, Strin
     ]
 }
 
-/// A change whose writes began and never finished, as far as the time series shows it.
-#[derive(Clone, Copy)]
-struct Unfinished {
-    /// When what was changed happened.
-    event_ns: u64,
-    /// The beginning of the first bin with a write.
-    start_ns: u64,
-    end_ns: u64,
-    /// SMPs before the first write, and from it on.
-    smps: [u64; 2],
-}
-
-impl Unfinished {
-    fn of(report: &SimulationReport) -> Option<Unfinished> {
-        let has_phases = report.changes.iter().any(|own| own.sweep_and_phases().next().is_some());
-        if has_phases || report.outcome == Ending::Completed || !report.has_change() {
-            return None;
-        }
-        let event_ns = report.series.marks.during_ns?;
-        let bins: Vec<&BinReport> = report.series.bins.iter().filter(|bin| bin.end_ns > event_ns).collect();
-        let is_write = |bin: &BinReport| bin.smps.keys().any(|name| name.starts_with("Set("));
-        let first = bins.iter().position(|bin| is_write(bin))?;
-        let smps = |bins: &[&BinReport]| bins.iter().map(|bin| bin.smps_total()).sum();
-        let end_ns = bins.last()?.end_ns;
-        let start_ns = bins[first].start_ns.max(event_ns);
-        Some(Unfinished { event_ns, start_ns, end_ns, smps: [smps(&bins[..first]), smps(&bins[first..])] })
-    }
-
-    fn phases(self) -> Vec<PhaseReport> {
-        let phase = |name: &str, start_ns, end_ns, smps| PhaseReport { name: name.to_string(), start_ns, end_ns, smps };
-        let before = phase("no write", self.event_ns, self.start_ns, self.smps[0]);
-        let writes = phase("unfinished", self.start_ns, self.end_ns, self.smps[1]);
-        [before, writes].into_iter().filter(|own| own.end_ns > own.start_ns).collect()
-    }
+/// What happened after the first event, by its number.
+fn later_marks(report: &SimulationReport) -> impl Iterator<Item = TimeMark> {
+    let mark = |(rank, event): (usize, &EventReport)| {
+        event.at_ns.map(|at_ns| TimeMark { name: format!("event {}", rank + 2), at_ns })
+    };
+    report.events.iter().enumerate().filter_map(mark)
 }
 
 fn phase_row(phase: &PhaseReport) -> Vec<TableField> {
@@ -629,21 +700,28 @@ fn sum_rows(change: &SubnetChange) -> Vec<Vec<TableField>> {
     run::sums(change).into_iter().flatten().map(row).collect()
 }
 
-/// Phases as bars under each other.
-fn timeline(phases: &[&PhaseReport], name: &str, id: &str) -> Markup {
+/// Phases as bars under each other, and the events in which they were made.
+fn timeline(phases: &[&PhaseReport], events: &[TimeMark], name: &str, id: &str) -> Markup {
     // Room for names in the letters of a small screen.
     const LEFT: f64 = 134.0;
     const LETTER: f64 = 13.0;
     const WIDTH: f64 = 760.0;
-    let begin = phases.iter().map(|phase| phase.start_ns).min().unwrap_or_default();
-    let end = phases.iter().map(|phase| phase.end_ns).max().unwrap_or_default().max(begin + 1);
+    let moments = || events.iter().map(|event| event.at_ns);
+    let begin = phases.iter().map(|phase| phase.start_ns).chain(moments()).min().unwrap_or_default();
+    let end = phases.iter().map(|phase| phase.end_ns).chain(moments()).max().unwrap_or_default().max(begin + 1);
     let x = |ns: u64| LEFT + (WIDTH - LEFT - 14.0) * (ns - begin) as f64 / (end - begin) as f64;
-    let height = 32.0 * phases.len() as f64 + 30.0;
+    // Names of events stand below the bars, each in a row of its own where it meets the one before.
+    let bars = 32.0 * phases.len() as f64;
+    let named = event_rows(events, x, LETTER, WIDTH);
+    let rows = named.iter().map(|(_, row)| row + 1).max().unwrap_or_default() as f64;
+    let height = bars + 24.0 * rows + 30.0;
+    let marked = events.iter().map(|event| format!("{} at {}", event.name, duration(event.at_ns)));
     let told: Vec<String> = phases
         .iter()
         .map(|phase| {
             format!("{} {}, {}", phase.name, duration(phase.end_ns - phase.start_ns), counted(phase.smps, "SMP"))
         })
+        .chain(marked)
         .collect();
     html! {
         div class="scroll chart" tabindex="0" role="group" aria-label=(name) {
@@ -669,9 +747,28 @@ fn timeline(phases: &[&PhaseReport], name: &str, id: &str) -> Markup {
                         text class="overbar" x=(px(f64::midpoint(LEFT, WIDTH))) y=(px(y + 18.5)) { (text) }
                     }
                 }
+                @for (event, (class, row)) in events.iter().zip(named) {
+                    @let (at, y) = (x(event.at_ns), bars + 24.0 * row as f64 + 18.0);
+                    line class="moment" x1=(px(at)) x2=(px(at)) y1="0" y2=(px(y + 2.0)) {}
+                    text class=(class) x=(px(if class == "end" { at - 4.0 } else { at + 4.0 })) y=(px(y)) { (event.name) }
+                }
                 text class="beside" x=(px(LEFT)) y=(px(height - 3.0)) { (duration(begin)) }
                 text class="beside end" x=(px(WIDTH - 14.0)) y=(px(height - 3.0)) { (duration(end)) }
             }
         }
     }
+}
+
+/// By event: how its name is aligned beside its line, and in which row it stands, so that none stands on another.
+fn event_rows(events: &[TimeMark], x: impl Fn(u64) -> f64, letter: f64, width: f64) -> Vec<(&'static str, usize)> {
+    let mut ends: Vec<f64> = Vec::new();
+    let place = |event: &TimeMark| {
+        let (at, long) = (x(event.at_ns), letter * event.name.chars().count() as f64 + 8.0);
+        let (class, from) = if at + long > width { ("end", at - long) } else { ("after", at) };
+        let row = ends.iter().position(|end| *end <= from).unwrap_or(ends.len());
+        ends.resize(ends.len().max(row + 1), 0.0);
+        ends[row] = from + long;
+        (class, row)
+    };
+    events.iter().map(place).collect()
 }

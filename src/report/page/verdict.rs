@@ -5,7 +5,7 @@ use super::super::quantity::{count, counted, duration, percent};
 use super::super::{cut_off, run};
 use super::parts::capital;
 use reconfig::plan::Scheme;
-use reconfig::scenario::{Ending, SimulationReport, is_saturated};
+use reconfig::scenario::{AdversaryReport, Ending, EventReport, SimulationReport, is_saturated};
 use reconfig::subnet::DeviceProfile;
 
 /// The word that stands beside the sentence, and its class.
@@ -55,7 +55,8 @@ pub(super) fn sentence(report: &SimulationReport) -> String {
         // Who reads only this sentence is to know of both.
         Ending::Completed if change_lost == 0 && report.packets.lost_to_failure > 0 => {
             let lost = counted(report.packets.lost_to_failure, "packet");
-            format!("The change completed{took} and itself lost no packet; the failure cost {lost}{load}.")
+            let failure = failure(report);
+            format!("The change completed{took} and itself lost no packet; {failure} cost {lost}{load}.")
         }
         Ending::Completed if change_lost == 0 => format!("The change completed{took} and lost no packet."),
         Ending::Completed => format!("The change completed{took}, but lost {}{load}.", counted(change_lost, "packet")),
@@ -66,9 +67,13 @@ pub(super) fn sentence(report: &SimulationReport) -> String {
                 0 => String::new(),
                 lost => format!(" The change lost {}{load}.", counted(lost, "packet")),
             };
-            format!(
-                "The subnet deadlocked: {cycle} packets wait for each other in a circle, and {stuck} are stuck.{lost}"
-            )
+            // Who reads only this sentence must not take the run for ordinary traffic.
+            let who = match report.adversary.as_ref().map(|own| own.schedule.is_some()) {
+                None => "The subnet deadlocked",
+                Some(true) => "Traffic and writes steered by the adversary deadlocked the subnet",
+                Some(false) => "Under the adversary's random delays the subnet deadlocked",
+            };
+            format!("{who}: {cycle} packets wait for each other in a circle, and {stuck} are stuck.{lost}")
         }
         Ending::Aborted => format!("The change was called off{why}."),
         Ending::NotReached => format!("The adversary did not reach the deadlock that it aimed at{why}."),
@@ -77,14 +82,16 @@ pub(super) fn sentence(report: &SimulationReport) -> String {
 
 /// What the failure itself cost, and who is without connection.
 pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
-    let mut told = Vec::new();
+    let steered = report.adversary.as_ref().map(|own| capital(adversary_did(own)));
+    let mut told: Vec<String> = steered.into_iter().chain(events(report)).collect();
     let lost = report.packets.lost_to_failure;
     // The sentence may have told of it.
     let is_told = report.outcome == Ending::Completed && report.packets.lost_to_change == 0;
     if lost > 0 && report.has_change() && !is_told {
         let packets = counted(lost, "packet");
         let load = at_load(report);
-        told.push(format!("The failure cost {packets}{load}: their way had died, and was not yet replaced."));
+        let failure = capital(&failure(report));
+        told.push(format!("{failure} cost {packets}{load}: their way had died, and was not yet replaced."));
     }
     if let Some(outage) = report.outage.as_ref().filter(|outage| outage.pairs > 0) {
         let pairs = counted(outage.pairs as u64, "pair");
@@ -102,7 +109,7 @@ pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
     match report.strands() {
         None if cut_off > 0 => told.push(format!("{} cut off for good.", has(cut_off))),
         None => {}
-        Some(first) => told.push(cut_off::first_and_fix(first)),
+        Some(first) => told.push(cut_off::first_and_fix(report.cut_off(), first)),
     }
     if report.packets.stranded > 0 {
         let packets = counted(report.packets.stranded, "packet");
@@ -113,6 +120,47 @@ pub(super) fn beside(report: &SimulationReport) -> Vec<String> {
     told.extend(saturated(report));
     told.extend(agents(report));
     told
+}
+
+/// What the adversary did to a run.
+pub(super) fn adversary_did(own: &AdversaryReport) -> &'static str {
+    match (own.kind, &own.schedule) {
+        ("generic", _) => {
+            "every MAD was delayed at random, and sources sent at their full rate unless --load was given."
+        }
+        (_, Some(_)) => {
+            "who sends what when, and which write lands when, were chosen so as to close the cycle that the proof names."
+        }
+        (_, None) => {
+            "no order of packets and writes was found that closes the cycle that the proof names, so nothing was sent."
+        }
+    }
+}
+
+/// What packets were lost to that no change of tables could have saved.
+fn failure(report: &SimulationReport) -> String {
+    match happened(report) {
+        0 => "the failure".to_string(),
+        later => format!("the {} events", count(later + 1)),
+    }
+}
+
+/// How many events came after the first.
+fn happened(report: &SimulationReport) -> u64 {
+    report.events.iter().filter(|event| event.at_ns.is_some()).count() as u64
+}
+
+/// How many events there are, and what the later ones are.
+fn events(report: &SimulationReport) -> Option<String> {
+    const NAMED: usize = 4;
+    let all = report.events.len();
+    let name = |event: &EventReport| match event.at_ns {
+        Some(at_ns) => format!("{} {} later", event.what, duration(at_ns.saturating_sub(report.event_ns))),
+        None => format!("{}, which never happened: the run ended first", event.what),
+    };
+    let mut named: Vec<String> = report.events.iter().take(NAMED).map(name).collect();
+    named.extend((all > NAMED).then(|| format!("{} more", count((all - NAMED) as u64))));
+    (all > 0).then(|| format!("{} events: {}; {}.", count(all as u64 + 1), report.what, named.join("; ")))
 }
 
 /// That sources offered more than the subnet took before anything happened: what the change cost is then hard to tell

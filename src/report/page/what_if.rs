@@ -7,8 +7,10 @@ use super::{Origin, ResultPage};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
-/// The most losses that the page lists: the worst.
+/// The most losses that a table of the page lists: the worst.
 const MOST_LOSSES: usize = 5_000;
+/// The most rows that are not folded.
+const MOST_OPEN: usize = 100;
 /// The most losses of which those are named that are cut off.
 const MOST_NAMED: usize = 40;
 
@@ -30,6 +32,7 @@ pub fn what_if_page(report: &WhatIfReport, origin: &Origin) -> String {
             (cut_off(&report.losses))
             @if unproved > 0 { (refusals(&report.losses)) }
             (moves(&report.losses))
+            (not_planned(report))
             @if !report.notes.is_empty() { section { (parts::notes(&report.notes)) } }
             (parts::again(origin, [
                 Some(("fabric", size_of(size.switches, (size.cas, "CA"), size.links))),
@@ -87,17 +90,14 @@ fn glance(report: &WhatIfReport, unproved: usize) -> Markup {
 }
 
 fn losses(report: &WhatIfReport) -> Markup {
-    let losses = &report.losses;
-    // A column of zeros would push others off a narrow screen.
-    let elsewhere = losses.iter().any(|loss| loss.cut_off_elsewhere > 0);
-    let header = ["loss", "#", "cut off", "elsewhere", "pairs out", "writes take", "scheme", "waves", "SMPs"];
-    let header: Vec<&str> = header.into_iter().filter(|name| elsewhere || *name != "elsewhere").collect();
-    let rows = losses.iter().enumerate().take(MOST_LOSSES).map(|own| row(own, elsewhere));
-    let omitted = losses.len().saturating_sub(MOST_LOSSES) as u64;
+    let elsewhere = elsewhere(report);
+    let (planned, left_out) = by_plan(report);
+    let all = if left_out.is_empty() { "Each loss" } else { "Each loss for which a change was planned" };
+    let (open, folded) = planned.split_at(planned.len().min(MOST_OPEN));
     html! {
         section {
             h2 { "Losses by harm" }
-            p { "The worst first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out for longest. " @if report.leaves_out() { "Those for which no change was planned come last." } }
+            p { "The worst first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out for longest. " @if report.leaves_out() { "Those for which no change was planned stand at the end of the page." } }
             p {
                 b { "Pairs out" } " counts ordered pairs of an end port and a LID that have no way until tables are rewritten; "
                 "who is cut off does not count."
@@ -111,9 +111,59 @@ fn losses(report: &WhatIfReport) -> Markup {
                 code { "reconfig simulate" } " shows how long pairs are out if planning takes no time."
             }
             @if elsewhere { p { b { "Elsewhere" } " are those of the end ports cut off whose own switch and cable live on." } }
-            (table("Each loss", &header, rows, true))
-            @if omitted > 0 { p class="unit" { (counted(omitted, "loss")) " less harmful are not shown; --csv has all." } }
+            @let name = if folded.is_empty() { all.to_string() } else { format!("The {} worst losses", open.len()) };
+            @if open.is_empty() { p class="none" { "No change was planned." } } @else { (rows(&name, open, elsewhere)) }
+            @if !folded.is_empty() {
+                details {
+                    summary { (counted(folded.len() as u64, "loss")) " less harmful" }
+                    (rows("Losses that harm less", folded, elsewhere))
+                }
+            }
         }
+    }
+}
+
+/// Losses for which no change was planned: what is known of them without one.
+fn not_planned(report: &WhatIfReport) -> Markup {
+    let (_, left_out) = by_plan(report);
+    html! {
+        @if !left_out.is_empty() {
+            section {
+                h2 { "Losses that were not planned" }
+                // On paper it stays closed: tens of pages that tell little.
+                details class="bins" {
+                    summary { (counted(left_out.len() as u64, "loss")) ", those first that cut off most end ports" }
+                    (rows("Losses for which no change was planned", &left_out, elsewhere(report)))
+                }
+            }
+        }
+    }
+}
+
+/// A loss with its rank by harm, from 0.
+type Ranked<'a> = (usize, &'a LossReport);
+
+/// Losses by harm: those that a change was planned for, or that need none, and those for which none was planned. All
+/// are among the first where nothing was left out.
+fn by_plan(report: &WhatIfReport) -> (Vec<Ranked<'_>>, Vec<Ranked<'_>>) {
+    report.losses.iter().enumerate().partition(|(_, loss)| !loss.is_left_out())
+}
+
+/// Whether end ports are cut off whose own switch and cable live on: a column of zeros would push others off a narrow
+/// screen.
+fn elsewhere(report: &WhatIfReport) -> bool {
+    report.losses.iter().any(|loss| loss.cut_off_elsewhere > 0)
+}
+
+/// A table of losses.
+fn rows(name: &str, losses: &[Ranked<'_>], elsewhere: bool) -> Markup {
+    let header = ["loss", "#", "cut off", "elsewhere", "pairs out", "writes take", "scheme", "waves", "SMPs"];
+    let header: Vec<&str> = header.into_iter().filter(|name| elsewhere || *name != "elsewhere").collect();
+    let shown = losses.iter().take(MOST_LOSSES).map(|&own| row(own, elsewhere));
+    let omitted = losses.len().saturating_sub(MOST_LOSSES) as u64;
+    html! {
+        (table(name, &header, shown, true))
+        @if omitted > 0 { p class="unit" { (counted(omitted, "loss")) " less harmful are not shown; --csv has all." } }
     }
 }
 

@@ -53,8 +53,8 @@ pub struct BinReport {
     pub under_way: [u64; 2],
     /// Pairs of end ports that were out at some moment of the bin, without those that are cut off for good.
     pub pairs_out: u64,
-    /// Pairs that lost their last packets before the bin and sent nothing more in the whole run, so that nothing shows
-    /// whether they have a way again; none of them is in `pairs_out`.
+    /// Pairs that lost their last packets before the bin, or in it if it is the last one, and sent nothing more in the
+    /// whole run, so that nothing shows whether they have a way again; none of them is in `pairs_out`.
     pub pairs_not_seen_again: u64,
     /// SMPs that managers sent, by `Method(Attribute)`; general management packets as `Performance`.
     pub smps: BTreeMap<String, u64>,

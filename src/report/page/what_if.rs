@@ -82,7 +82,7 @@ fn glance(report: &WhatIfReport, unproved: usize) -> Markup {
         ("losses that cut end ports off", number(|loss| !loss.cut_off.is_empty()), ""),
         ("end ports that a loss cuts off", count(cut_off.len() as u64), ""),
         ("losses that need a standby", number(|loss| loss.needs_standby), ""),
-        ("writes take at most", longest, ""),
+        ("last pair back at most after", longest, ""),
     ])
 }
 
@@ -90,26 +90,51 @@ fn losses(report: &WhatIfReport) -> Markup {
     let losses = &report.losses;
     // A column of zeros would push others off a narrow screen.
     let elsewhere = losses.iter().any(|loss| loss.cut_off_elsewhere > 0);
-    let header = ["loss", "#", "cut off", "elsewhere", "pairs out", "writes take", "scheme", "waves", "SMPs"];
-    let header: Vec<&str> = header.into_iter().filter(|name| elsewhere || *name != "elsewhere").collect();
-    let rows = losses.iter().enumerate().take(MOST_LOSSES).map(|own| row(own, elsewhere));
+    let waits = report.waits();
+    let header = [
+        "loss",
+        "#",
+        "cut off",
+        "elsewhere",
+        "pairs out",
+        "mean outage",
+        "last back",
+        "of it waiting",
+        "scheme",
+        "waves",
+        "Sets",
+    ];
+    let is_shown = |name: &&str| (elsewhere || *name != "elsewhere") && (waits || *name != "of it waiting");
+    let header: Vec<&str> = header.into_iter().filter(is_shown).collect();
+    let rows = losses.iter().enumerate().take(MOST_LOSSES).map(|own| row(own, elsewhere, waits));
     let omitted = losses.len().saturating_sub(MOST_LOSSES) as u64;
     html! {
         section {
             h2 { "Losses by harm" }
-            p { "The worst first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out for longest. " @if report.leaves_out() { "Those for which no change was planned come last." } }
+            p {
+                "The worst first: those that no proved change answers, then those that cut off most end ports, then those "
+                "by which pairs are out for longest, summed over pairs. "
+                @if report.leaves_out() { "Those for which no change was planned come last. " }
+                @if let Some(choice) = report.choice() { (parts::sentence(&choice)) }
+            }
             p {
                 b { "Pairs out" } " counts ordered pairs of an end port and a LID that have no way until tables are rewritten; "
                 "who is cut off does not count."
             }
             p {
-                b { "Writes take" } " is the time from the manager's first write until every pair that was out has a way "
-                "again. Before that the manager finds the loss and plans the change. "
+                b { "Last back" } " is the time from the manager's first write until every pair that was out has a way "
+                "again. Before it the manager finds the loss and plans the change. "
+                @if waits {
+                    b { "Of it waiting" } " is for how long nothing is written meanwhile, until packets have left or "
+                    "hosts have followed. "
+                }
+                b { "Mean outage" } " is the mean over these pairs; a pair is back when its wave has landed. "
                 @if let Some(took) = report.planning() {
                     "Planning took " (took) " on the machine that made this page. "
                 }
                 code { "reconfig simulate" } " shows how long pairs are out if planning takes no time."
             }
+            @if let Some(rest) = report.rest() { p { (parts::sentence(&rest)) } }
             @if elsewhere { p { b { "Elsewhere" } " are those of the end ports cut off whose own switch and cable live on." } }
             (table("Each loss", &header, rows, true))
             @if omitted > 0 { p class="unit" { (counted(omitted, "loss")) " less harmful are not shown; --csv has all." } }
@@ -141,21 +166,24 @@ fn cut_off(losses: &[LossReport]) -> Markup {
     }
 }
 
-fn row((rank, loss): (usize, &LossReport), elsewhere: bool) -> Vec<TableField> {
+fn row((rank, loss): (usize, &LossReport), elsewhere: bool, waits: bool) -> Vec<TableField> {
     let own = loss.change.as_ref();
     let of = |value: fn(&ChangeFacts) -> u64| {
         own.map_or(TableField::ranked("–".to_string(), 0), |own| TableField::count(value(own)))
     };
-    let back = loss.back_ns();
+    let time = |ns: Option<u64>| match ns {
+        Some(ns) => TableField::ranked(duration(ns), ns),
+        None => TableField::ranked("–".to_string(), 0),
+    };
     let mut fields = vec![
         TableField::text(&loss.dies.join(" and ")),
         TableField::count(rank as u64 + 1),
         TableField::count(loss.cut_off.len() as u64),
     ];
     fields.extend(elsewhere.then(|| TableField::count(loss.cut_off_elsewhere as u64)));
+    fields.extend([TableField::count(loss.pairs), time(loss.mean_ns()), time(loss.back_ns())]);
+    fields.extend(waits.then(|| time(loss.waited_ns())));
     fields.extend([
-        TableField::count(loss.pairs),
-        back.map_or(TableField::ranked("–".to_string(), 0), |ns| TableField::ranked(duration(ns), ns)),
         TableField::text(what_if::scheme_name(loss)),
         of(|own| own.waves as u64),
         of(|own| own.smps as u64),

@@ -160,6 +160,75 @@ fn the_worst_that_are_planned_for_are_the_first_that_put_pairs_out() {
     assert!(planned.len() > 3 && planned.iter().enumerate().all(|(rank, own)| *own == (rank < 3)), "{planned:?}");
 }
 
+/// Pairs that are back after the first of two waves do not count until the second: the mean is far below the last, most of
+/// which is waiting. Page and screen say so.
+#[test]
+fn time_that_is_spent_waiting_is_not_called_writing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("page.html");
+    let asked = ["what-if", &fixture("torus-4x4"), "--pairs", "--all", "--report", page.to_str().expect("UTF-8")];
+    let (_, report) = json(&asked);
+    let number = |loss: &Value, name: &str| loss["change"][name].as_u64().expect("a number");
+    let waits = |loss: &&Value| loss["change"]["waits"] == true;
+    let waiting: Vec<&Value> = losses(&report).iter().filter(waits).collect();
+    assert!(!waiting.is_empty());
+    for loss in &waiting {
+        let [last, waited, mean] = ["reconnected_ns", "waited_ns", "mean_outage_ns"].map(|name| number(loss, name));
+        assert!(waited > 1_000_000_000 && last - waited < 10_000_000 && mean < last / 2, "{loss}");
+    }
+    assert!(losses(&report).iter().filter(|loss| !waits(loss)).all(|loss| number(loss, "waited_ns") == 0));
+    // Pairs times the mean are what sorts those that cut off equally many.
+    let harm = |loss: &Value| loss["pairs"].as_u64().expect("a number") * number(loss, "mean_outage_ns");
+    let uncut: Vec<u64> =
+        losses(&report).iter().filter(|loss| loss["cut_off"] == serde_json::json!([])).map(harm).collect();
+    assert!(uncut.len() > 100 && uncut.is_sorted_by(|a, b| a >= b), "{uncut:?}");
+    let page = std::fs::read_to_string(page).expect("written");
+    assert!(page.contains(">of it waiting<") && !page.to_lowercase().contains("writes take"));
+    let text = String::from_utf8(reconfig(&["what-if", &fixture("torus-4x4"), "--pairs"]).stdout).expect("UTF-8");
+    assert!(text.contains("  of it waiting  ") && !text.contains("writes take"), "{text}");
+    let single = String::from_utf8(reconfig(&["what-if", &fixture("fat-tree-4-2")]).stdout).expect("UTF-8");
+    assert!(single.contains("  last back  ") && !single.contains("of it waiting"), "nothing waits there: {single}");
+}
+
+/// Those for which changes are planned are chosen by an estimate, and the screen says so.
+#[test]
+fn the_choice_of_the_worst_is_called_an_estimate() {
+    let said = |more: &[&str]| {
+        let file = fixture("torus-4x4");
+        let text = String::from_utf8(reconfig(&[&["what-if", &file], more].concat()).stdout).expect("UTF-8");
+        text.contains("note: changes were planned for the 3 that an estimate puts first")
+            && text.contains("may do more harm")
+    };
+    assert!(said(&["--worst", "3"]));
+    assert!(!said(&[]));
+}
+
+/// On a large fabric the answer is the change by which the manager brings hosts back first. It serves all of them, and
+/// is no later than the whole change that `plan` makes.
+#[test]
+fn on_large_fabrics_hosts_come_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("large.ibnetdiscover");
+    let file = file.to_str().expect("UTF-8");
+    assert!(reconfig(&["fabric", "generate", "leaf-spine:200,20,2", "-o", file]).status.success());
+    let (code, report) = json(&["what-if", file, "--engine", "fat-tree", "--worst", "3"]);
+    assert_eq!(code, Some(0));
+    let planned: Vec<&Value> = losses(&report).iter().filter(|loss| !loss["change"].is_null()).collect();
+    assert_eq!(planned.len(), 3);
+    for loss in planned {
+        let change = &loss["change"];
+        assert_eq!((&change["scheme"], &change["hosts_that_move"]), (&"ordered".into(), &0.into()), "{loss}");
+        assert!(change["notes"].to_string().contains("hosts have ways again before it is found and judged"), "{loss}");
+        let name = loss["dies"][0].as_str().and_then(|name| name.strip_prefix("switch ")).expect("spines have most");
+        let asked =
+            ["plan", file, "--engine", "fat-tree", "--sudden", "--devices", "standard", "--remove-switch", name];
+        let (_, plan) = json(&asked);
+        assert_eq!(loss["cut_off"], plan["plan"]["stranded"]);
+        assert!(change["smps"].as_u64() <= plan["plan"]["smps"].as_u64(), "{loss}");
+        assert_eq!(change["reconnected_ns"], change["mean_outage_ns"], "one wave: {loss}");
+    }
+}
+
 #[test]
 fn the_screen_says_what_planning_took_and_what_is_set_otherwise_than_the_profile() {
     let file = fixture("ring-8");

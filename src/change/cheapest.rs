@@ -122,21 +122,28 @@ struct Weighed {
 
 /// Weighs waves that wait for one another.
 fn weigh(ordered: &Plan, double: &Plan, settle_ns: u64) -> Weighed {
-    let (own, other) = (outage(ordered, settle_ns), outage(double, settle_ns));
-    // Both are counted in the time of one SMP: how long that is depends on the devices.
-    let all = "summed over all pairs for as long as it takes to serve";
+    let (own, other) = (weight(ordered, settle_ns), weight(double, settle_ns));
+    let [own_time, other_time] = [own, other].map(pair_time);
+    // How long an SMP takes depends on the devices; the times are those of usual ones.
+    let each = "an SMP counted as 20 µs";
     if other < own {
         let why = format!(
-            "its waves wait for one another, and pairs of a host and a LID are without a way for longer: {all} {own} SMPs one \
-             after another, by scheme double {other}"
+            "its waves wait for one another, and pairs of a host and a LID are without a way for longer: {own_time}, summed \
+             over all pairs, by scheme double {other_time} ({each})"
         );
         return Weighed { taken: Scheme::Double, why };
     }
     let why = format!(
-        "pairs of a host and a LID are without a way for longer, or as long: {all} {other} SMPs one after another, by scheme \
-         ordered {own}"
+        "pairs of a host and a LID are without a way for longer, or as long: {other_time}, summed over all pairs, by scheme \
+         ordered {own_time} ({each})"
     );
     Weighed { taken: Scheme::Ordered, why }
+}
+
+/// A sum over pairs that is counted in SMPs of [`SMP_NS`], as a time.
+fn pair_time(smps: u64) -> String {
+    let seconds = smps as f64 * SMP_NS as f64 / 1e9;
+    if seconds < 1.0 { format!("{:.3} ms", seconds * 1e3) } else { format!("{seconds:.1} s") }
 }
 
 /// Why a change by `double` is passed over where one by `ordered` waits for nothing.
@@ -169,7 +176,7 @@ pub(super) fn keeps_hosts_waiting(plan: &Plan) -> bool {
 /// How long pairs of a switch with hosts and a LID in use have no way, summed over pairs and weighted with the switch's
 /// hosts: by the SMPs that are served one after another until the last rewrite or the swap has landed, and meanwhile
 /// until sources have followed the swap.
-fn outage(plan: &Plan, settle_ns: u64) -> u64 {
+fn weight(plan: &Plan, settle_ns: u64) -> u64 {
     let serves = |wave: &Wave| matches!(wave.phase, Phase::Rewrite | Phase::Swap);
     let last = plan.waves().iter().rposition(serves).map_or(0, |last| last + 1);
     let unserved: Vec<u64> = (0..=last).map(|index| unserved(plan, &plan.tables_at(index).lfts)).collect();
@@ -189,23 +196,50 @@ fn outage(plan: &Plan, settle_ns: u64) -> u64 {
     plan.waves()[..last].iter().enumerate().map(lasts).sum()
 }
 
-/// How long it takes until all pairs of a host and a LID that a plan serves have a way again, by the plan's own
-/// reckoning, in nanoseconds from its first write.
-pub(super) fn reconnection_ns(plan: &Plan, pace: Pace) -> u64 {
+/// How long pairs of a host and a LID are without a way, from the first write of a plan on, by the plan's own reckoning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outage {
+    /// Nanoseconds until the last pair that the plan serves has a way again.
+    pub last_ns: u64,
+    /// How many of these are spent waiting, until packets have left or sources have followed: nothing is written.
+    pub waited_ns: u64,
+    /// Nanoseconds summed over pairs. A pair counts until the wave has landed that gives it a way.
+    pub pairs_ns: u128,
+}
+
+impl std::ops::Add for Outage {
+    type Output = Outage;
+
+    /// One change after another.
+    fn add(self, then: Outage) -> Outage {
+        Outage {
+            last_ns: self.last_ns + then.last_ns,
+            waited_ns: self.waited_ns + then.waited_ns,
+            pairs_ns: self.pairs_ns + then.pairs_ns,
+        }
+    }
+}
+
+/// How long pairs are without a way while a plan runs.
+pub(super) fn outage(plan: &Plan, pace: Pace) -> Outage {
     let serves = |wave: &Wave| matches!(wave.phase, Phase::Rewrite | Phase::Swap);
     let last = plan.waves().iter().rposition(serves).map_or(0, |last| last + 1);
-    let (mut left, mut ns) = (unserved(plan, &plan.tables_at(0).lfts), 0);
+    let mut left = unserved(plan, &plan.tables_at(0).lfts);
+    let mut outage = Outage::default();
     for (index, wave) in plan.waves()[..last].iter().enumerate() {
         if left == 0 {
             break;
         }
-        ns += plan.cost(wave, pace.smps).expected_ns;
-        left = unserved(plan, &plan.tables_at(index + 1).lfts);
-        if left > 0 || wave.phase == Phase::Swap {
-            ns += plan.waits_ns(wave, pace.lifetime_ns, pace.settle_ns);
-        }
+        let written_ns = plan.cost(wave, pace.smps).expected_ns;
+        let before = std::mem::replace(&mut left, unserved(plan, &plan.tables_at(index + 1).lfts));
+        // Nobody knows when a source follows a swap, so all of them count until the time is over.
+        let waiting = if wave.phase == Phase::Swap { before } else { left };
+        let waited_ns = if waiting > 0 { plan.waits_ns(wave, pace.lifetime_ns, pace.settle_ns) } else { 0 };
+        outage.last_ns += written_ns + waited_ns;
+        outage.waited_ns += waited_ns;
+        outage.pairs_ns += u128::from(before) * u128::from(written_ns) + u128::from(waiting) * u128::from(waited_ns);
     }
-    ns
+    outage
 }
 
 /// Pairs of a host and a LID without a way when a plan begins, and how many of them have one at its end.

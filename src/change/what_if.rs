@@ -3,16 +3,20 @@
 //!
 //! On entry: a fabric with its routing in force, as for a change between two captures, and the losses, each one switch
 //! or cable, or several at once. On return: of each loss who is cut off, how many pairs are without a way, what the
-//! cheapest proved change takes, or why there is none. A change is planned and proved in seconds on a thousand
-//! switches, the rest is found in milliseconds: so thousands of losses can be looked at without changes, and changes
-//! planned for the worst. The routing in force is proved once for all of them; the losses are looked at on all
-//! processors, and the result does not depend on how many there are. Deliberately omitted: the time until a manager has
-//! found a loss and planned its change, and what packets do meanwhile (`scenario`).
+//! change takes that a manager makes first, or why there is none. On large fabrics that is the change that gives hosts
+//! ways again at once, and does without the full re-route. The routing in force is proved once for all of them, and its
+//! ways are counted once, so that what a loss breaks is found in milliseconds: thousands can be looked at without
+//! changes, and those planned first that seem the worst. The losses are looked at on all processors, and the result does
+//! not depend on how many there are. Deliberately omitted: the time until a manager has found a loss and planned its
+//! change, the second change of large fabrics, and what packets do meanwhile (`scenario`).
 
 use super::captures::{begun, with_lanes};
-use super::cheapest::{Pace, keeps_hosts_waiting, reconnection_ns};
+use super::cheapest::{Outage, Pace, keeps_hosts_waiting, outage};
+use super::crossing::Crossings;
 use super::unserved::{self, ProvedRouting, Survivors};
-use super::{Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port, prepare_in_turn, writes};
+use super::{
+    Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port, prepare_at_once, prepare_in_turn, writes,
+};
 use crate::fabric::difference::union;
 use crate::fabric::{Fabric, NodeId, NodeRole, PortId};
 use crate::plan::Scheme;
@@ -36,6 +40,7 @@ pub struct Loss {
 pub struct WhatIf<'a> {
     begun: ChangeInput<'a>,
     base: ChangeBase,
+    crossings: Crossings,
     engine: &'static str,
     named_sm: Option<NodeId>,
     pace: Pace,
@@ -44,7 +49,7 @@ pub struct WhatIf<'a> {
 }
 
 /// What becomes of a subnet after a loss.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct AfterLoss {
     /// End ports that the manager cannot reach any more, in index order.
     pub cut_off: Vec<PortId>,
@@ -54,10 +59,20 @@ pub struct AfterLoss {
     pub needs_standby: bool,
     /// Pairs of an end port and a LID without a way until a change gives them one; those that are cut off do not count.
     pub pairs: u64,
+    /// Blocks of forwarding tables that lead these pairs to what is lost: about as many writes bring them back.
+    pub blocks: u64,
     /// The change that a manager makes, or why there is none that is proved. None where no change was to be planned.
     pub change: Option<Result<AnsweringChange, String>>,
     /// Whether no host is left that could manage what is left: then there is no change either.
     pub nobody_left: bool,
+}
+
+impl AfterLoss {
+    /// An estimate of harm without a change: pairs times blocks, as if each block that leads them astray were one write
+    /// and no wave waited. The change may write more, or less, and wait.
+    pub fn likely_harm(&self) -> u128 {
+        u128::from(self.pairs) * u128::from(self.blocks)
+    }
 }
 
 /// A change that answers a loss.
@@ -65,10 +80,12 @@ pub struct AfterLoss {
 pub struct AnsweringChange {
     /// By which scheme; it may write nothing.
     pub scheme: Scheme,
-    /// Nanoseconds from the first write until all pairs that were without a way have one, as the plan estimates.
-    pub reconnected_ns: u64,
+    /// How long pairs are without a way from the first write on, as the plan estimates.
+    pub outage: Outage,
     /// Whether some of these pairs wait until packets have left that were sent before.
     pub waits: bool,
+    /// Whether a second change follows, for rows (switch and LID) to which this one gives no way.
+    pub rest_follows: bool,
     /// End ports that have to send to other LIDs on other service levels.
     pub hosts_that_move: usize,
     /// Waves.
@@ -89,8 +106,10 @@ impl<'a> WhatIf<'a> {
         let whole = union(captures.before, captures.after)?;
         let begun = with_lanes(captures, |bring_up| begun(captures, bring_up, whole.clone()))?;
         let base = ChangeBase::of(&begun.input.in_force()).map_err(Box::new)?;
+        let crossings = Crossings::of(&begun.input.before, &begun.input.tables.lfts, begun.input.old);
         let pace = Pace { settle_ns: captures.settle_ns, ..pace };
-        Ok(WhatIf { begun: begun.input, base, engine: begun.engine, named_sm: captures.sm, pace, note: begun.note })
+        let (named_sm, engine, note) = (captures.sm, begun.engine, begun.note);
+        Ok(WhatIf { begun: begun.input, base, crossings, engine, named_sm, pace, note })
     }
 
     /// The fabric, with LIDs.
@@ -146,11 +165,11 @@ impl<'a> WhatIf<'a> {
 
     fn answer(&self, prepared: &Prepared) -> AnsweringChange {
         let plan = prepared.plan.plan();
-        let reconnected_ns = reconnection_ns(plan, self.pace);
         let own = AnsweringChange {
             scheme: plan.scheme(),
-            reconnected_ns,
+            outage: outage(plan, self.pace),
             waits: keeps_hosts_waiting(plan),
+            rest_follows: plan.leads_into_loss(),
             hosts_that_move: plan.hosts_that_move(),
             waves: plan.waves().len(),
             writes: writes(plan),
@@ -161,7 +180,7 @@ impl<'a> WhatIf<'a> {
         let Some(then) = &prepared.then else { return own };
         let then = self.answer(then);
         AnsweringChange {
-            reconnected_ns: reconnected_ns + then.reconnected_ns,
+            outage: own.outage + then.outage,
             waits: own.waits || then.waits,
             waves: own.waves + then.waves,
             writes: own.writes + then.writes,
@@ -186,7 +205,10 @@ impl<'a> WhatIf<'a> {
             base: Some(&self.base).filter(|_| !after.needs_standby),
             ..self.begun.clone()
         };
-        let prepared = prepare_in_turn(input, self.pace.settle_ns.unwrap_or(0));
+        let prepared = match prepare_at_once(&input) {
+            Some(at_once) => Ok(at_once),
+            None => prepare_in_turn(input, self.pace.settle_ns.unwrap_or(0)),
+        };
         let change = prepared.map(|prepared| self.answer(&prepared)).map_err(|error| error.to_string());
         AfterLoss { change: Some(change), ..after }
     }
@@ -194,7 +216,10 @@ impl<'a> WhatIf<'a> {
     /// What is left, if a host can manage it, and what becomes of it before any change.
     fn rest(&self, loss: &Loss) -> (Option<Rest>, AfterLoss) {
         let fabric = &*self.begun.before;
-        let rest = Arc::new(fabric.without_nodes(&loss.nodes).without_links(&loss.links));
+        let rest = Arc::new(match &loss.nodes[..] {
+            [] => fabric.without_links(&loss.links),
+            nodes => fabric.without_nodes(nodes).without_links(&loss.links),
+        });
         let seat = |named| manager_port(fabric, &rest, named);
         let stays = seat(self.named_sm).ok().filter(|&port| port == self.begun.sm);
         let needs_standby = stays.is_none();
@@ -202,18 +227,28 @@ impl<'a> WhatIf<'a> {
             let all: Vec<PortId> = fabric.end_ports().filter(|&port| fabric.peer(port).is_some()).collect();
             let cut_off = of_their_own(fabric, all);
             let at_the_dead = at_dead(&rest, &cut_off);
-            let after = AfterLoss { cut_off, at_the_dead, needs_standby, pairs: 0, change: None, nobody_left: true };
-            return (None, after);
+            let own = AfterLoss { cut_off, at_the_dead, needs_standby, ..AfterLoss::default() };
+            return (None, AfterLoss { nobody_left: true, ..own });
         };
         let cut_off = stranded(fabric, &rest, sm);
-        let lfts = &self.begun.tables.lfts;
-        let proved = Some(ProvedRouting { fabric, lfts });
-        let among = Survivors { fabric: &rest, stranded: &cut_off, half: self.begun.old };
-        let pairs = unserved::pairs(proved, among, lfts);
+        let (pairs, blocks) = self.broken(loss, &rest, &cut_off);
         let cut_off = of_their_own(fabric, cut_off);
         let at_the_dead = at_dead(&rest, &cut_off);
-        let after = AfterLoss { cut_off, at_the_dead, needs_standby, pairs, change: None, nobody_left: false };
+        let after = AfterLoss { cut_off, at_the_dead, needs_standby, pairs, blocks, ..AfterLoss::default() };
         (Some(Rest { fabric: rest, sm }), after)
+    }
+
+    /// Pairs whose ways a loss breaks, and blocks that lead them there.
+    fn broken(&self, loss: &Loss, rest: &Fabric, stranded: &[PortId]) -> (u64, u64) {
+        let (fabric, lfts) = (&*self.begun.before, &self.begun.tables.lfts);
+        let crossed = self.crossings.of_loss(fabric, lfts, rest, stranded);
+        // Ways cross one element once, and several perhaps more than once; and who is cut off elsewhere crosses it too.
+        let is_one = loss.nodes.len() + loss.links.len() == 1;
+        if is_one && self.begun.ways.is_none() && at_dead(rest, stranded) == stranded.len() {
+            return (crossed.pairs, crossed.blocks);
+        }
+        let among = Survivors { fabric: rest, stranded, half: self.begun.old };
+        (unserved::pairs(Some(ProvedRouting { fabric, lfts }), among, lfts), crossed.blocks)
     }
 }
 
@@ -223,11 +258,11 @@ struct Rest {
     sm: PortId,
 }
 
-/// Of losses that were looked at without a change, so many that do most harm, the worst first, by their places in the
-/// list: first those that leave pairs without a way, since a change can mend nothing else, then by end ports cut off,
-/// then by pairs.
+/// Of losses that were looked at without a change, so many that seem to do most harm, the worst first, by their places
+/// in the list: first those that leave pairs without a way, since a change can mend nothing else, then by end ports cut
+/// off, then by [`AfterLoss::likely_harm`].
 pub fn worst<'a>(looked_at: impl Iterator<Item = &'a AfterLoss>, most: usize) -> Vec<usize> {
-    let harm = |own: &AfterLoss| Reverse((own.pairs > 0, own.cut_off.len(), own.pairs));
+    let harm = |own: &AfterLoss| Reverse((own.pairs > 0, own.cut_off.len(), own.likely_harm()));
     let mut places: Vec<_> = looked_at.enumerate().map(|(place, own)| (harm(own), place)).collect();
     places.sort_unstable();
     places.into_iter().take(most).map(|(_, place)| place).collect()

@@ -32,12 +32,16 @@ const LISTED: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Each loss is sudden. A pair of an end port and a LID is out if it has no path until the change that answers the loss. \
-It is out while the manager finds the loss, while it plans the change, and while the writes take effect. The line \
-`time` shows how long planning takes on this machine; a manager with --foresee has planned beforehand. The worst losses are \
-listed first: those that no proved change answers, then those that cut off most end ports, then those that put most pairs \
-out for longest. Changes are planned for the worst first: for the losses that put pairs out, then for the others. --worst \
-limits their number. An interrupt (Ctrl-C) ends planning, and the table shows what was planned by then. Losses for \
-which no change was planned are listed last, because the duration of their outage is unknown.
+It is out while the manager finds the loss, while it plans the change, and until the wave that serves it has landed: \
+`mean outage` and `last back` are counted from the first write. The line `time` shows how long planning takes on this \
+machine; a manager with --foresee has planned beforehand. The worst losses are listed first: those that no proved change \
+answers, then those that cut off most end ports, then those by which pairs are out for longest, summed over pairs. \
+Changes are planned in the order of an estimate: first for the losses that put pairs out, by end ports cut off, then by \
+pairs times blocks of forwarding tables that lead them to what is lost. --worst limits their number; some of the others \
+may do more harm than those planned. On fabrics of more than 100,000 rows (switches times owners of LIDs) a change is \
+the one that the manager makes first, which brings hosts back at once. An interrupt (Ctrl-C) ends planning, and the \
+table shows what was planned by then. Losses for which no change was planned are listed last, because the duration of \
+their outage is unknown.
 
 Examples:
   reconfig what-if fabric.ibnetdiscover
@@ -66,8 +70,8 @@ pub(super) struct Arguments {
     /// Also lose the cables to end ports.
     #[arg(long)]
     host_cables: bool,
-    /// Plan changes only for this many losses: the first in the table that put pairs out. For the others, report only
-    /// which end ports are cut off and how many pairs are out, which is much faster.
+    /// Plan changes only for this many losses that put pairs out, chosen by an estimate: others may do more harm. For
+    /// those, report only which end ports are cut off and how many pairs are out, which is much faster.
     #[arg(long, value_name = "NUMBER")]
     worst: Option<usize>,
     /// List every loss, not just the twenty worst.

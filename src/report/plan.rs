@@ -586,7 +586,7 @@ fn waves(text: &mut String, facts: &PlanFacts, waits_ns: u64) {
         return line(text, format_args!("writes   none: the tables in force serve what is left"));
     }
     let mut rows = table();
-    let header = ["SMPs", "busiest", "expected"].map(number);
+    let header = ["Sets", "busiest", "expected"].map(number);
     rows.set_header([Cell::new("wave")].into_iter().chain(header).chain(["writes", "barriers"].map(Cell::new)));
     for wave in &facts.waves {
         let cost = &wave.cost;
@@ -601,7 +601,7 @@ fn waves(text: &mut String, facts: &PlanFacts, waits_ns: u64) {
     let each = format!("{} each{at_once}", duration(facts.smp_ns));
     let (smps, time) = (count(facts.smps as u64), duration(facts.expected_ns));
     let waits = if waits_ns > 0 { format!(", and {} by the clock", duration(waits_ns)) } else { String::new() };
-    line(text, format_args!("expected {time} for {smps} SMPs of {each}{waits}; barriers wait for traffic on top"));
+    line(text, format_args!("expected {time} for {smps} Sets of {each}{waits}; barriers wait for traffic on top"));
     let DrainFacts { channels, depth } = facts.drain_graph;
     if channels > 0 {
         line(text, format_args!("drains   {} channels, {depth} on the longest path", count(channels as u64)));

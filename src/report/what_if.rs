@@ -35,12 +35,14 @@ pub struct WhatIfReport {
     /// Whether all cables were looked at; else one of those between the same two switches, the busiest.
     pub every_cable: bool,
     pub host_cables: usize,
-    /// Limit on the losses for which a change was planned: the first of those that leave pairs without a path, in the
-    /// order of the list. `None` for all.
+    /// Limit on the losses for which a change was planned. They are chosen before any is planned: those that leave pairs
+    /// without a path, by end ports cut off, then by pairs times blocks of forwarding tables that lead these to what is
+    /// lost. Others may do more harm. `None` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst: Option<usize>,
-    /// The worst first: those after which no change is proved, then by end ports cut off, then by pairs without a path
-    /// and for how long. Those for which no change was planned are last, in the same order.
+    /// The worst first: those after which no change is proved, then by end ports cut off, then by the time that pairs are
+    /// without a path, summed over pairs. Those for which no change was planned are last, by end ports cut off and by an
+    /// estimate of that sum.
     pub losses: Vec<LossReport>,
     /// What a reader should know of the tables in force.
     pub notes: Vec<String>,
@@ -69,6 +71,9 @@ pub struct LossReport {
     pub needs_standby: bool,
     /// Pairs of an end port and a LID without a way until a change gives them one; those that are cut off do not count.
     pub pairs: u64,
+    /// What is estimated of harm without a change, to order losses for which none was planned.
+    #[serde(skip)]
+    pub likely_harm: u128,
     /// The change that a manager makes; none if there is none that is proved, or none was to be planned.
     pub change: Option<ChangeFacts>,
     /// Why none is proved.
@@ -88,11 +93,20 @@ pub struct ChangeFacts {
     /// From the first write until all pairs that were without a way have one, as the plan estimates; finding the loss
     /// and planning precede it.
     pub reconnected_ns: u64,
+    /// How much of this is spent waiting, until packets have left or hosts have followed: nothing is written meanwhile.
+    pub waited_ns: u64,
+    /// From the first write until a pair has a way again, on average over those that were without one: until the wave has
+    /// landed that gives it one.
+    pub mean_outage_ns: u64,
     /// Whether some of these pairs wait until packets have left that were sent before.
     pub waits: bool,
+    /// Whether a second change follows, for entries that no such pair needs: on large fabrics hosts come first.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rest_follows: bool,
     /// End ports that have to send to other LIDs on other service levels.
     pub hosts_that_move: usize,
     pub waves: usize,
+    /// Writes, one SMP (a `Set`) each; what is read meanwhile is not counted.
     pub smps: usize,
     /// Why other ways were passed over.
     pub notes: Vec<String>,
@@ -102,13 +116,17 @@ impl LossReport {
     pub fn of(fabric: &Fabric, dies: Vec<String>, after: AfterLoss, took_ns: u64) -> LossReport {
         let facts = |change: AnsweringChange| ChangeFacts {
             scheme: change.scheme,
-            reconnected_ns: change.reconnected_ns,
+            reconnected_ns: change.outage.last_ns,
+            waited_ns: change.outage.waited_ns,
+            mean_outage_ns: change.outage.pairs_ns.div_ceil(u128::from(after.pairs.max(1))) as u64,
             waits: change.waits,
+            rest_follows: change.rest_follows,
             hosts_that_move: change.hosts_that_move,
             waves: change.waves,
             smps: change.writes,
             notes: change.notes,
         };
+        let likely_harm = after.likely_harm();
         let (change, refusal) = match after.change {
             Some(Ok(change)) => (Some(facts(change)), None),
             Some(Err(why)) => (None, Some(why)),
@@ -120,6 +138,7 @@ impl LossReport {
             cut_off_elsewhere: after.cut_off.len() - after.at_the_dead,
             needs_standby: after.needs_standby,
             pairs: after.pairs,
+            likely_harm,
             change,
             refusal,
             nobody_left: after.nobody_left,
@@ -132,9 +151,24 @@ impl LossReport {
         self.change.is_none() && self.refusal.is_none() && !self.nobody_left
     }
 
-    /// When the pairs that were out are back, if there are any.
+    /// The change, if it brings pairs back.
+    fn reconnecting(&self) -> Option<&ChangeFacts> {
+        self.change.as_ref().filter(|_| self.pairs > 0)
+    }
+
+    /// When the last of the pairs that were out is back, if there are any.
     pub(super) fn back_ns(&self) -> Option<u64> {
-        self.change.as_ref().filter(|_| self.pairs > 0).map(|change| change.reconnected_ns)
+        self.reconnecting().map(|change| change.reconnected_ns)
+    }
+
+    /// How long they are out on average, if there are any.
+    pub(super) fn mean_ns(&self) -> Option<u64> {
+        self.reconnecting().map(|change| change.mean_outage_ns)
+    }
+
+    /// How long nothing is written while some of them are out, if it waits at all.
+    pub(super) fn waited_ns(&self) -> Option<u64> {
+        self.reconnecting().map(|change| change.waited_ns).filter(|&ns| ns > 0)
     }
 
     /// Why the change moves hosts, if it does: what was passed over for it.
@@ -150,10 +184,11 @@ impl LossReport {
         (self.refusal.is_some(), !self.is_left_out(), self.cut_off.len(), self.out())
     }
 
-    /// How many pairs are out, and for how long together.
+    /// For how long pairs are out, summed over them; where no change was planned, what is estimated of that. Then how
+    /// many.
     fn out(&self) -> (u128, u64) {
-        let ns = self.change.as_ref().map_or(0, |change| change.reconnected_ns);
-        (u128::from(self.pairs) * u128::from(ns), self.pairs)
+        let planned = self.change.as_ref().map(|change| u128::from(self.pairs) * u128::from(change.mean_outage_ns));
+        (planned.unwrap_or(self.likely_harm), self.pairs)
     }
 }
 
@@ -186,10 +221,11 @@ impl WhatIfReport {
     /// that: losses that cut hosts off may fill the list, and need no change.
     fn longest_out_beyond(&self, most: usize) -> Vec<&LossReport> {
         let (above, below) = self.losses.split_at(most.min(self.losses.len()));
-        let mut below: Vec<&LossReport> = below.iter().filter(|loss| loss.pairs > 0).collect();
+        // An estimate is no time to compare with.
+        let mut below: Vec<&LossReport> = below.iter().filter(|loss| loss.pairs > 0 && !loss.is_left_out()).collect();
         below.sort_by_key(|loss| Reverse(loss.out()));
         below.truncate(LISTED_BY_PAIRS);
-        let worst_above = above.iter().map(LossReport::out).max();
+        let worst_above = above.iter().filter(|loss| !loss.is_left_out()).map(LossReport::out).max();
         if below.first().map(|loss| loss.out()) > worst_above { below } else { Vec::new() }
     }
 
@@ -215,6 +251,35 @@ impl WhatIfReport {
     /// Losses that a change could answer: after the others no host is left that could make one.
     pub(super) fn to_answer(&self) -> usize {
         self.losses.iter().filter(|loss| !loss.nobody_left).count()
+    }
+
+    /// Whether some pairs are out while nothing is written.
+    pub(super) fn waits(&self) -> bool {
+        self.losses.iter().any(|loss| loss.waited_ns().is_some())
+    }
+
+    /// How those were chosen for which changes were planned, if not all were.
+    pub(super) fn choice(&self) -> Option<String> {
+        let planned = count(self.planned() as u64);
+        (self.leaves_out() && self.planned() > 0).then(|| {
+            format!(
+                "changes were planned for the {planned} that an estimate puts first: by end ports cut off, then by pairs \
+                 out times blocks of forwarding tables that lead them to what is lost; some of the others may do more harm"
+            )
+        })
+    }
+
+    /// What the changes leave for second ones, if any does.
+    pub(super) fn rest(&self) -> Option<String> {
+        let partial =
+            self.losses.iter().filter(|loss| loss.change.as_ref().is_some_and(|own| own.rest_follows)).count();
+        (partial > 0).then(|| {
+            format!(
+                "{} answered as the manager does on large fabrics, hosts first: waves and Sets are those of the change that \
+                 brings the pairs back, and a second one gives other entries a way",
+                counted(partial as u64, "loss")
+            )
+        })
     }
 
     fn with_scheme(&self, scheme: Scheme) -> usize {
@@ -243,11 +308,15 @@ pub fn what_if(report: &WhatIfReport) -> String {
     let which = if report.every_cable { "" } else { " (of parallel ones the busiest)" };
     line(&mut text, format_args!("lost     {switches}, {cables} between switches{which}{host_cables}: {at_once}"));
     if let Some(took) = report.planning() {
-        line(&mut text, format_args!("time     planning took {took} on this machine, and comes before the writes"));
+        line(
+            &mut text,
+            format_args!("time     planning took {took} on this machine, and comes before the first write"),
+        );
     }
     text.push('\n');
     let most = report.listed.unwrap_or(usize::MAX);
-    let shown = rows(&report.losses.iter().take(most).collect::<Vec<_>>());
+    let waits = report.waits();
+    let shown = rows(&report.losses.iter().take(most).collect::<Vec<_>>(), waits);
     shown.to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
     if report.losses.len() > most {
         let more = count((report.losses.len() - most) as u64);
@@ -266,10 +335,10 @@ pub fn what_if(report: &WhatIfReport) -> String {
             &mut text,
             format_args!("\nof the {unlisted} not listed, {which} by which most pairs are out for longest:"),
         );
-        rows(&others).to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
+        rows(&others, waits).to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
     }
     text.push('\n');
-    for note in &report.notes {
+    for note in report.notes.iter().chain(&report.choice()).chain(&report.rest()) {
         line(&mut text, format_args!("note: {note}"));
     }
     let refused = report.losses.iter().filter_map(|loss| Some((loss.dies.join(" and "), loss.refusal.as_ref()?)));
@@ -294,25 +363,34 @@ pub fn what_if(report: &WhatIfReport) -> String {
     text + &answer(report)
 }
 
-/// Losses as a table, one a row.
-fn rows(losses: &[&LossReport]) -> comfy_table::Table {
+/// Losses as a table, one a row; with a column of waiting times only where something `waits`.
+fn rows(losses: &[&LossReport], waits: bool) -> comfy_table::Table {
     let mut shown = table();
-    let right = ["cut off", "elsewhere", "pairs out", "writes take", "waves", "SMPs"].map(number);
-    let [cut_off, elsewhere, pairs, back, waves, smps] = right;
-    shown.set_header([Cell::new("loss"), cut_off, elsewhere, pairs, back, Cell::new("scheme"), waves, smps]);
+    let [cut_off, elsewhere, pairs, mean, last] =
+        ["cut off", "elsewhere", "pairs out", "mean outage", "last back"].map(number);
+    let head = [Cell::new("loss"), cut_off, elsewhere, pairs, mean, last];
+    let waiting = || waits.then(|| number("of it waiting"));
+    let tail = [Cell::new("scheme"), number("waves"), number("Sets")];
+    shown.set_header(head.into_iter().chain(waiting()).chain(tail).collect::<Vec<_>>());
+    let time = |ns: Option<u64>| number(ns.map_or("–".to_string(), duration));
     for loss in losses {
         let own = loss.change.as_ref();
         let of = |value: fn(&ChangeFacts) -> String| own.map_or("–".to_string(), value);
-        shown.add_row([
+        let head = [
             Cell::new(loss.dies.join(" and ")),
             number(count(loss.cut_off.len() as u64)),
             number(count(loss.cut_off_elsewhere as u64)),
             number(count(loss.pairs)),
-            number(loss.back_ns().map_or("–".to_string(), duration)),
+            time(loss.mean_ns()),
+            time(loss.back_ns()),
+        ];
+        let waiting = waits.then(|| time(loss.waited_ns()));
+        let tail = [
             Cell::new(scheme_name(loss)),
             number(of(|own| count(own.waves as u64))),
             number(of(|own| count(own.smps as u64))),
-        ]);
+        ];
+        shown.add_row(head.into_iter().chain(waiting).chain(tail).collect::<Vec<_>>());
     }
     shown
 }
@@ -390,10 +468,13 @@ pub fn what_if_csv(report: &WhatIfReport) -> Result<String, anyhow::Error> {
         "needs_standby",
         "pairs",
         "reconnected_ns",
+        "waited_ns",
+        "mean_outage_ns",
         "scheme",
         "waits",
         "waves",
         "smps",
+        "rest_follows",
         "refusal",
         "names_cut_off",
     ])?;
@@ -407,10 +488,13 @@ pub fn what_if_csv(report: &WhatIfReport) -> Result<String, anyhow::Error> {
             loss.needs_standby.to_string(),
             loss.pairs.to_string(),
             of(|own| own.reconnected_ns.to_string()),
+            of(|own| own.waited_ns.to_string()),
+            of(|own| own.mean_outage_ns.to_string()),
             scheme_name(loss).to_lowercase(),
             of(|own| own.waits.to_string()),
             of(|own| own.waves.to_string()),
             of(|own| own.smps.to_string()),
+            of(|own| own.rest_follows.to_string()),
             loss.refusal.as_ref().map_or_else(String::new, |why| one_line(why)),
             loss.cut_off.join("; "),
         ])?;

@@ -46,25 +46,26 @@ pub fn two_digits_up(time: f64) -> f64 {
     (time * scale).ceil() / scale
 }
 
-/// What to expect of a change by `scheme`.
-pub fn outlook(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> RunOutlook {
+/// What to expect of a change by `scheme`. `planned_ns` is how long its plan waits by the clock, where there is one.
+pub fn outlook(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme, planned_ns: Option<u64>) -> RunOutlook {
     let demand = demand(setup);
     let for_change = |change_ns: u64| {
         let time_ns = scenario.warm_up_ns + scenario.before_ns + change_ns + scenario.after_ns;
         time_ns as f64 * packets_per_ns(setup) * demand.hops
     };
-    let at_full_load = |scheme: Scheme| for_change(change_ns(scenario, setup, scheme));
+    let estimated_ns = |scheme: Scheme| waits_ns(scenario, setup, scheme);
+    let at_full_load = |scheme: Scheme, waits_ns: u64| for_change(change_ns(scenario, setup, scheme, waits_ns));
     let usual = USUAL_LOAD.min(demand.saturation * BELOW_SATURATION);
     let load = scenario.load.unwrap_or_else(|| {
         // The same for all schemes, or what they lose could not be compared.
         let slowest = slowest(setup);
         let hops = if slowest == Scheme::Double { USUAL_HOPS } else { USUAL_HOPS_OF_ENTRIES };
-        two_digits(usual.min(hops / at_full_load(slowest)))
+        two_digits(usual.min(hops / at_full_load(slowest, estimated_ns(slowest))))
     });
     // Beyond saturation the busiest link carries no more, however much sources offer.
     let expected = match scenario.change {
         ScenarioChange::Nothing => for_change(0),
-        _ => at_full_load(scheme),
+        _ => at_full_load(scheme, planned_ns.unwrap_or_else(|| estimated_ns(scheme))),
     };
     RunOutlook { load, hops: (expected * load.min(demand.saturation)) as u64, usual: two_digits(usual) }
 }
@@ -94,13 +95,14 @@ fn senders(setup: &SubnetSetup) -> impl Iterator<Item = PortId> + '_ {
     setup.before.end_ports().filter(|&port| setup.before.is_host_port(port))
 }
 
-/// About how long the change takes: the busiest device's SMPs, one after the other, each as slow as the slowest.
-fn change_ns(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme) -> u64 {
+/// About how long the change takes: the busiest device's SMPs, one after the other, each as slow as the slowest, and
+/// what it waits by the clock.
+fn change_ns(scenario: &Scenario, setup: &SubnetSetup, scheme: Scheme, waits_ns: u64) -> u64 {
     let each = scenario.sim.longest_service_ns() + scenario.sim.smi_processor_ns + FLIGHT_NS;
     let busiest = setup.whole.switches().map(|switch| smps_at(setup, scheme, switch)).max().unwrap_or(0);
     let sweep = setup.whole.switches().map(|switch| setup.whole.port_range(switch).len() as u64 + 3).max().unwrap_or(0);
     let swept = if scenario.departure == Departure::Sudden { sweep * 3 } else { 0 };
-    (busiest + swept) * each + waits_ns(scenario, setup, scheme) + scenario.computing.of(&setup.whole, scheme)
+    (busiest + swept) * each + waits_ns + scenario.computing.of(&setup.whole, scheme)
 }
 
 /// About how long barriers wait by the clock, for hosts behind a fence and for age. How often waves of scheme `ordered`
@@ -287,7 +289,7 @@ mod tests {
             let mut scenario = Scenario { scheme: *scheme, ..Scenario::remove_root(fabric.clone()) };
             scenario.sim.sma_service_ns = 50_000_000;
             let setup = Setup::new(&scenario, &Engines::from(engine.clone())).expect("it can be set up");
-            outlook(&scenario, &setup.each[0], *scheme)
+            outlook(&scenario, &setup.each[0], *scheme, None)
         };
         let loads: Vec<RunOutlook> = Scheme::ALL.iter().map(load_of).collect();
         assert!(loads[0].load < 0.1, "{loads:?}");
@@ -303,7 +305,7 @@ mod tests {
         let hops = |sim: SimConfig| {
             let scenario = Scenario { sim, ..base.clone() };
             let setup = Setup::new(&scenario, &Engines::from(engine.clone())).expect("it can be set up");
-            outlook(&scenario, &setup.each[0], scheme).hops as f64
+            outlook(&scenario, &setup.each[0], scheme, None).hops as f64
         };
         let plain = hops(base.sim.clone());
         // Of three packets two have 1024 bytes and one 512: 2560 for three.

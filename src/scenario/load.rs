@@ -13,6 +13,7 @@ use crate::ids::SubnetId;
 use crate::routers::Routes;
 use crate::tables::RoutingFunction;
 use std::collections::BTreeMap;
+use std::iter;
 
 /// The largest share of its capacity to which the busiest channel may be filled.
 const BELOW_SATURATION: f64 = 0.5;
@@ -36,7 +37,9 @@ struct Crossing {
 pub(super) fn outlook(setup: &Setup<'_>, prepared: &[Prepared]) -> RunOutlook {
     // What `auto` has chosen, where it was to choose.
     let scheme = prepared.first().map_or(setup.scenario.scheme, |change| change.last().plan.plan().scheme());
-    let each: Vec<RunOutlook> = setup.each.iter().map(|own| estimate::outlook(setup.scenario, own, scheme)).collect();
+    let waits_ns = waits_ns(setup, prepared);
+    let outlook = |own| estimate::outlook(setup.scenario, own, scheme, waits_ns);
+    let each: Vec<RunOutlook> = setup.each.iter().map(outlook).collect();
     // A single subnet has no router whose buffers could fill, so its own estimate suffices.
     let Some(between) = &setup.between else { return each[0] };
     let busiest = busiest(setup, between, prepared) * concentration(setup, between);
@@ -45,6 +48,16 @@ pub(super) fn outlook(setup: &Setup<'_>, prepared: &[Prepared]) -> RunOutlook {
     let load = setup.scenario.load.unwrap_or_else(|| bears(least(|own| own.load)));
     let hops = each.iter().map(|own| if own.load > 0.0 { own.hops as f64 * load / own.load } else { 0.0 });
     RunOutlook { load, hops: hops.sum::<f64>() as u64, usual: bears(least(|own| own.usual)) }
+}
+
+/// How long the slowest of these changes waits by the clock, with those that follow it; none where none is prepared.
+fn waits_ns(setup: &Setup<'_>, prepared: &[Prepared]) -> Option<u64> {
+    let (life_ns, settle_ns) = (setup.scenario.sim.switch_lifetime_ns, setup.scenario.sources.settle_ns());
+    let of_change = |change: &Prepared| -> u64 {
+        let all = iter::successors(Some(change), |change| change.then.as_deref());
+        all.map(|change| change.plan.plan().all_waits_ns(life_ns, settle_ns)).sum()
+    };
+    prepared.iter().map(of_change).max()
 }
 
 /// The load on the busiest channel, at full load of all hosts, before the change and after it.

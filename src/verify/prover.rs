@@ -325,7 +325,7 @@ pub(super) fn is_acyclic(
     let both = [Half::Lower, Half::Upper].iter().all(|&half| walker.case.is_used(half));
     let collector = if both { collector.with_twins() } else { collector };
     let halves = collector.finish();
-    united(&walker.case, &halves, 0).graph(layout, 0).order().is_ok()
+    united(&walker.case, &halves, 0).graph(layout, 0).is_acyclic()
 }
 
 /// Where the barrier reports a half gone when a stage begins, its packets were only in lanes that were observed empty.

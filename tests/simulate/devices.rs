@@ -156,6 +156,33 @@ fn they_agree_where_waves_wait() {
     assert_agree("mesh-4x4, packets that turn back", &scenario);
 }
 
+/// Keeps the estimate with which a run begins.
+#[derive(Default)]
+struct Expected(u64);
+
+impl Watch for Expected {
+    fn begins(&mut self, expected_hops: u64, _load: f64) {
+        self.0 = expected_hops;
+    }
+
+    fn passes(&mut self, _packet_hops: u64, _now_ns: u64) {}
+
+    fn ends(&mut self) {}
+}
+
+/// The plan is known when a run begins, so the estimate counts how long its waves wait.
+#[test]
+fn an_estimate_counts_the_waits_of_the_plan() {
+    let base = standard("mesh-4x4", Departure::Sudden, true);
+    let policy = Policy { turned_back: TurnedBack::Returned, ..base.policy };
+    let sim = SimConfig { discards_turned_back: false, ..base.sim.clone() };
+    let mut expected = Expected::default();
+    let report = watched(&Scenario { load: Some(5e-4), policy, sim, ..base }, &mut expected).expect("the run begins");
+    assert!(report.scheme == Scheme::Ordered && report.change_ns() > Some(1_000_000_000), "{:?}", report.change_ns());
+    let share = expected.0 as f64 / report.packet_hops as f64;
+    assert!((0.5..2.0).contains(&share), "{} estimated, {} made", expected.0, report.packet_hops);
+}
+
 #[test]
 fn what_a_manager_programs_is_what_the_profile_says() {
     let profile = DeviceProfile::Standard.settings();

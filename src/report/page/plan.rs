@@ -118,7 +118,7 @@ fn planned(report: &PlanReport, facts: &PlanFacts) -> Markup {
         (parts::figures(&[
             ("scheme", facts.scheme.name().to_string(), ""),
             ("waves", count(facts.waves.len() as u64), ""),
-            ("SMPs", count(facts.smps as u64), ""),
+            ("Sets", count(facts.smps as u64), ""),
             ("expected, for writes", duration(facts.expected_ns), ""),
             ("end ports cut off", count(cut_off.len() as u64), ""),
             ("dependencies proved", number(|own| own.dependencies), ""),
@@ -155,7 +155,7 @@ fn planned(report: &PlanReport, facts: &PlanFacts) -> Markup {
     }
 }
 
-const WAVES: [&str; 6] = ["wave", "SMPs", "busiest device", "expected", "writes", "barriers"];
+const WAVES: [&str; 6] = ["wave", "Sets", "busiest device", "expected", "writes", "barriers"];
 
 fn wave(own: &WaveFacts) -> Vec<TableField> {
     let cost = &own.cost;

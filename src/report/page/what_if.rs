@@ -85,38 +85,49 @@ fn glance(report: &WhatIfReport, unproved: usize) -> Markup {
         ("losses that cut end ports off", number(|loss| !loss.cut_off.is_empty()), ""),
         ("end ports that a loss cuts off", count(cut_off.len() as u64), ""),
         ("losses that need a standby", number(|loss| loss.needs_standby), ""),
-        ("writes take at most", longest, ""),
+        ("last pair back at most after", longest, ""),
     ])
 }
 
 fn losses(report: &WhatIfReport) -> Markup {
-    let elsewhere = elsewhere(report);
+    let columns = LossColumns::of(report);
     let (planned, left_out) = by_plan(report);
     let all = if left_out.is_empty() { "Each loss" } else { "Each loss for which a change was planned" };
     let (open, folded) = planned.split_at(planned.len().min(MOST_OPEN));
     html! {
         section {
             h2 { "Losses by harm" }
-            p { "The worst first: those that no proved change answers, then those that cut off most end ports, then those by which most pairs are out for longest. " @if report.leaves_out() { "Those for which no change was planned stand at the end of the page." } }
+            p {
+                "The worst first: those that no proved change answers, then those that cut off most end ports, then those "
+                "by which pairs are out for longest, summed over pairs. "
+                @if report.leaves_out() { "Those for which no change was planned stand at the end of the page. " }
+                @if let Some(choice) = report.choice() { (parts::sentence(&choice)) }
+            }
             p {
                 b { "Pairs out" } " counts ordered pairs of an end port and a LID that have no way until tables are rewritten; "
                 "who is cut off does not count."
             }
             p {
-                b { "Writes take" } " is the time from the manager's first write until every pair that was out has a way "
-                "again. Before that the manager finds the loss and plans the change. "
+                b { "Last back" } " is the time from the manager's first write until every pair that was out has a way "
+                "again. Before it the manager finds the loss and plans the change. "
+                @if columns.waits {
+                    b { "Of it waiting" } " is for how long nothing is written meanwhile, until packets have left or "
+                    "hosts have followed. "
+                }
+                b { "Mean outage" } " is the mean over these pairs; a pair is back when its wave has landed. "
                 @if let Some(took) = report.planning() {
                     "Planning took " (took) " on the machine that made this page. "
                 }
                 code { "reconfig simulate" } " shows how long pairs are out if planning takes no time."
             }
-            @if elsewhere { p { b { "Elsewhere" } " are those of the end ports cut off whose own switch and cable live on." } }
+            @if let Some(rest) = report.rest() { p { (parts::sentence(&rest)) } }
+            @if columns.elsewhere { p { b { "Elsewhere" } " are those of the end ports cut off whose own switch and cable live on." } }
             @let name = if folded.is_empty() { all.to_string() } else { format!("The {} worst losses", open.len()) };
-            @if open.is_empty() { p class="none" { "No change was planned." } } @else { (rows(&name, open, elsewhere)) }
+            @if open.is_empty() { p class="none" { "No change was planned." } } @else { (rows(&name, open, columns)) }
             @if !folded.is_empty() {
                 details {
                     summary { (counted(folded.len() as u64, "loss")) " less harmful" }
-                    (rows("Losses that harm less", folded, elsewhere))
+                    (rows("Losses that harm less", folded, columns))
                 }
             }
         }
@@ -133,7 +144,7 @@ fn not_planned(report: &WhatIfReport) -> Markup {
                 // On paper it stays closed: tens of pages that tell little.
                 details class="bins" {
                     summary { (counted(left_out.len() as u64, "loss")) ", those first that cut off most end ports" }
-                    (rows("Losses for which no change was planned", &left_out, elsewhere(report)))
+                    (rows("Losses for which no change was planned", &left_out, LossColumns::of(report)))
                 }
             }
         }
@@ -149,17 +160,41 @@ fn by_plan(report: &WhatIfReport) -> (Vec<Ranked<'_>>, Vec<Ranked<'_>>) {
     report.losses.iter().enumerate().partition(|(_, loss)| !loss.is_left_out())
 }
 
-/// Whether end ports are cut off whose own switch and cable live on: a column of zeros would push others off a narrow
-/// screen.
-fn elsewhere(report: &WhatIfReport) -> bool {
-    report.losses.iter().any(|loss| loss.cut_off_elsewhere > 0)
+/// Columns that some reports lack: one of zeros would push others off a narrow screen.
+#[derive(Clone, Copy)]
+struct LossColumns {
+    /// Whether end ports are cut off whose own switch and cable live on.
+    elsewhere: bool,
+    /// Whether some change waits.
+    waits: bool,
+}
+
+impl LossColumns {
+    fn of(report: &WhatIfReport) -> LossColumns {
+        let elsewhere = report.losses.iter().any(|loss| loss.cut_off_elsewhere > 0);
+        LossColumns { elsewhere, waits: report.waits() }
+    }
 }
 
 /// A table of losses.
-fn rows(name: &str, losses: &[Ranked<'_>], elsewhere: bool) -> Markup {
-    let header = ["loss", "#", "cut off", "elsewhere", "pairs out", "writes take", "scheme", "waves", "SMPs"];
-    let header: Vec<&str> = header.into_iter().filter(|name| elsewhere || *name != "elsewhere").collect();
-    let shown = losses.iter().take(MOST_LOSSES).map(|&own| row(own, elsewhere));
+fn rows(name: &str, losses: &[Ranked<'_>], columns: LossColumns) -> Markup {
+    let header = [
+        "loss",
+        "#",
+        "cut off",
+        "elsewhere",
+        "pairs out",
+        "mean outage",
+        "last back",
+        "of it waiting",
+        "scheme",
+        "waves",
+        "Sets",
+    ];
+    let LossColumns { elsewhere, waits } = columns;
+    let is_shown = |name: &&str| (elsewhere || *name != "elsewhere") && (waits || *name != "of it waiting");
+    let header: Vec<&str> = header.into_iter().filter(is_shown).collect();
+    let shown = losses.iter().take(MOST_LOSSES).map(|&own| row(own, columns));
     let omitted = losses.len().saturating_sub(MOST_LOSSES) as u64;
     html! {
         (table(name, &header, shown, true))
@@ -191,21 +226,24 @@ fn cut_off(losses: &[LossReport]) -> Markup {
     }
 }
 
-fn row((rank, loss): (usize, &LossReport), elsewhere: bool) -> Vec<TableField> {
+fn row((rank, loss): (usize, &LossReport), LossColumns { elsewhere, waits }: LossColumns) -> Vec<TableField> {
     let own = loss.change.as_ref();
     let of = |value: fn(&ChangeFacts) -> u64| {
         own.map_or(TableField::ranked("–".to_string(), 0), |own| TableField::count(value(own)))
     };
-    let back = loss.back_ns();
+    let time = |ns: Option<u64>| match ns {
+        Some(ns) => TableField::ranked(duration(ns), ns),
+        None => TableField::ranked("–".to_string(), 0),
+    };
     let mut fields = vec![
         TableField::text(&loss.dies.join(" and ")),
         TableField::count(rank as u64 + 1),
         TableField::count(loss.cut_off.len() as u64),
     ];
     fields.extend(elsewhere.then(|| TableField::count(loss.cut_off_elsewhere as u64)));
+    fields.extend([TableField::count(loss.pairs), time(loss.mean_ns()), time(loss.back_ns())]);
+    fields.extend(waits.then(|| time(loss.waited_ns())));
     fields.extend([
-        TableField::count(loss.pairs),
-        back.map_or(TableField::ranked("–".to_string(), 0), |ns| TableField::ranked(duration(ns), ns)),
         TableField::text(what_if::scheme_name(loss)),
         of(|own| own.waves as u64),
         of(|own| own.smps as u64),

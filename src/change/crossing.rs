@@ -95,8 +95,8 @@ mod tests {
     use crate::lid;
     use crate::routing::{Demand, Engine, FatTree, UpDown, stranded};
 
-    /// The sum is what following the ways finds, for each switch and each cable, those of hosts too, whose loss cuts off
-    /// nobody but who is attached to it.
+    /// The sum is what following the ways finds, for each switch and each cable, those of hosts too, whose loss cuts
+    /// off nobody but who is attached to it.
     #[test]
     fn a_sum_is_what_following_the_ways_finds() {
         let engines: [(&str, &dyn Engine); 3] =

@@ -6,12 +6,12 @@
 //! change takes that a manager makes first, or why there is none. On large fabrics that is the change that gives hosts
 //! ways again at once, and does without the full re-route. The routing in force is proved once for all of them, and its
 //! ways are counted once, so that what a loss breaks is found in milliseconds: thousands can be looked at without
-//! changes, and those planned first that seem the worst. The losses are looked at on all processors, and the result does
-//! not depend on how many there are. Deliberately omitted: the time until a manager has found a loss and planned its
+//! changes, and those planned first that seem the worst. The losses are looked at on all processors, and the result
+//! does not depend on how many there are. Deliberately omitted: the time until a manager has found a loss and planned its
 //! change, the second change of large fabrics, and what packets do meanwhile (`scenario`).
 
 use super::captures::{begun, with_lanes};
-use super::cheapest::{Outage, Pace, keeps_hosts_waiting, outage};
+use super::cheapest::{Pace, PlannedOutage, keeps_hosts_waiting, outage};
 use super::crossing::Crossings;
 use super::unserved::{self, ProvedRouting, Survivors};
 use super::{
@@ -81,7 +81,7 @@ pub struct AnsweringChange {
     /// By which scheme; it may write nothing.
     pub scheme: Scheme,
     /// How long pairs are without a way from the first write on, as the plan estimates.
-    pub outage: Outage,
+    pub outage: PlannedOutage,
     /// Whether some of these pairs wait until packets have left that were sent before.
     pub waits: bool,
     /// Whether a second change follows, for rows (switch and LID) to which this one gives no way.

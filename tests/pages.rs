@@ -41,7 +41,7 @@ fn each_page_gives_the_verdict_and_the_numbers_of_json() {
 
     let (text, json) = of(&["plan", fat_tree, "--remove-switch", "spine-1"]);
     assert_eq!(word(&text), "proved");
-    assert_shows(&text, "<dt>SMPs</dt>", &json["plan"]["smps"]);
+    assert_shows(&text, "<dt>Sets</dt>", &json["plan"]["smps"]);
     assert_shows(&text, "<dt>dependencies proved</dt>", &json["proof"]["dependencies"]);
     assert!(text.contains("class=\"switch leaves\""), "the switch that leaves is drawn");
     pages.push(text);

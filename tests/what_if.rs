@@ -160,8 +160,8 @@ fn the_worst_that_are_planned_for_are_the_first_that_put_pairs_out() {
     assert!(planned.len() > 3 && planned.iter().enumerate().all(|(rank, own)| *own == (rank < 3)), "{planned:?}");
 }
 
-/// Pairs that are back after the first of two waves do not count until the second: the mean is far below the last, most of
-/// which is waiting. Page and screen say so.
+/// Pairs that are back after the first of two waves do not count until the second: the mean is far below the last, most
+/// of which is waiting. Page and screen say so.
 #[test]
 fn time_that_is_spent_waiting_is_not_called_writing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -174,8 +174,10 @@ fn time_that_is_spent_waiting_is_not_called_writing() {
     assert!(!waiting.is_empty());
     for loss in &waiting {
         let [last, waited, mean] = ["reconnected_ns", "waited_ns", "mean_outage_ns"].map(|name| number(loss, name));
-        assert!(waited > 1_000_000_000 && last - waited < 10_000_000 && mean < last / 2, "{loss}");
+        assert!(waited > 1_000_000_000 && last - waited < 10_000_000 && mean <= last, "{loss}");
     }
+    let soon = |loss: &&Value| number(loss, "mean_outage_ns") < number(loss, "reconnected_ns") / 2;
+    assert!(waiting.iter().copied().any(|loss| soon(&loss)), "some pairs are back long before the last");
     assert!(losses(&report).iter().filter(|loss| !waits(loss)).all(|loss| number(loss, "waited_ns") == 0));
     // Pairs times the mean are what sorts those that cut off equally many.
     let harm = |loss: &Value| loss["pairs"].as_u64().expect("a number") * number(loss, "mean_outage_ns");
@@ -238,7 +240,10 @@ fn the_screen_says_what_planning_took_and_what_is_set_otherwise_than_the_profile
     assert!(all.contains("\ndevices  standard except for --settle (drain by lifetime of "), "{all}");
     let (_, time) = all.split_once("\ntime     planning took ").expect("a time");
     let (mean, most) = time.lines().next().and_then(|line| line.split_once(" on average and ")).expect("two times");
-    assert!(mean.ends_with('s') && most.contains("s at most (") && most.ends_with("comes before the writes"), "{time}");
+    assert!(
+        mean.ends_with('s') && most.contains("s at most (") && most.ends_with("comes before the first write"),
+        "{time}"
+    );
     assert!(!text(&["--worst", "0"]).contains("\ntime "), "nothing was planned");
     assert!(!text(&["--json"]).contains("took"), "what is measured is no result");
 }

@@ -196,9 +196,9 @@ fn weight(plan: &Plan, settle_ns: u64) -> u64 {
     plan.waves()[..last].iter().enumerate().map(lasts).sum()
 }
 
-/// How long pairs of a host and a LID are without a way, from the first write of a plan on, by the plan's own reckoning.
+/// How long pairs of a host and a LID are without a way, from the first write of a plan on, by its own reckoning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Outage {
+pub struct PlannedOutage {
     /// Nanoseconds until the last pair that the plan serves has a way again.
     pub last_ns: u64,
     /// How many of these are spent waiting, until packets have left or sources have followed: nothing is written.
@@ -207,12 +207,12 @@ pub struct Outage {
     pub pairs_ns: u128,
 }
 
-impl std::ops::Add for Outage {
-    type Output = Outage;
+impl std::ops::Add for PlannedOutage {
+    type Output = PlannedOutage;
 
     /// One change after another.
-    fn add(self, then: Outage) -> Outage {
-        Outage {
+    fn add(self, then: PlannedOutage) -> PlannedOutage {
+        PlannedOutage {
             last_ns: self.last_ns + then.last_ns,
             waited_ns: self.waited_ns + then.waited_ns,
             pairs_ns: self.pairs_ns + then.pairs_ns,
@@ -221,11 +221,11 @@ impl std::ops::Add for Outage {
 }
 
 /// How long pairs are without a way while a plan runs.
-pub(super) fn outage(plan: &Plan, pace: Pace) -> Outage {
+pub(super) fn outage(plan: &Plan, pace: Pace) -> PlannedOutage {
     let serves = |wave: &Wave| matches!(wave.phase, Phase::Rewrite | Phase::Swap);
     let last = plan.waves().iter().rposition(serves).map_or(0, |last| last + 1);
     let mut left = unserved(plan, &plan.tables_at(0).lfts);
-    let mut outage = Outage::default();
+    let mut outage = PlannedOutage::default();
     for (index, wave) in plan.waves()[..last].iter().enumerate() {
         if left == 0 {
             break;

@@ -12,7 +12,7 @@ use crate::tables::{LFT_BLOCK, Lft};
 use std::sync::Arc;
 
 /// The end ports behind each switch on the ways to each LID.
-pub(super) struct Crossings {
+pub(super) struct SwitchCrossings {
     /// By node, then by LID; empty but for switches. End ports have a LID each, so 16 bits hold their number.
     behind: Vec<Vec<u16>>,
 }
@@ -26,9 +26,9 @@ pub(super) struct Crossed {
     pub blocks: u64,
 }
 
-impl Crossings {
+impl SwitchCrossings {
     /// Follows every way of a half; `lfts` is by node.
-    pub fn of(fabric: &Fabric, lfts: &[Arc<Lft>], half: Half) -> Crossings {
+    pub fn of(fabric: &Fabric, lfts: &[Arc<Lft>], half: Half) -> SwitchCrossings {
         let switches: Vec<NodeId> = fabric.switches().collect();
         let mut hosts = vec![0u16; fabric.node_count()];
         fabric.end_ports().filter_map(|port| fabric.neighbour(port)).for_each(|home| hosts[home.index()] += 1);
@@ -59,7 +59,7 @@ impl Crossings {
                 }
             }
         }
-        Crossings { behind }
+        SwitchCrossings { behind }
     }
 
     /// What the loss of one element breaks; `before` is the fabric with it, and `lfts` are its tables.
@@ -95,8 +95,8 @@ mod tests {
     use crate::lid;
     use crate::routing::{Demand, Engine, FatTree, UpDown, stranded};
 
-    /// The sum is what following the ways finds, for each switch and each cable, those of hosts too, whose loss cuts off
-    /// nobody but who is attached to it.
+    /// The sum is what following the ways finds, for each switch and each cable, those of hosts too, whose loss cuts
+    /// off nobody but who is attached to it.
     #[test]
     fn a_sum_is_what_following_the_ways_finds() {
         let engines: [(&str, &dyn Engine); 3] =
@@ -106,7 +106,7 @@ mod tests {
             let fabric = lid::assign(&fabric, Lmc::masked(1)).expect("LIDs suffice");
             let function = engine.route(&fabric, &Demand::all(&fabric, 1)).expect("connected");
             let lfts = lid::bring_up(&fabric, &function, 1).lfts;
-            let crossings = Crossings::of(&fabric, &lfts, Half::Lower);
+            let crossings = SwitchCrossings::of(&fabric, &lfts, Half::Lower);
             let cables = fabric.links().map(|(end, _)| fabric.without_links(&[end]));
             let switches = fabric.switches().map(|switch| fabric.without_nodes(&[switch]));
             let mut harmful = 0;

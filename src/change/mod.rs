@@ -28,7 +28,7 @@ pub use at_once::{prepare_at_once, prepare_in_turn, prepare_partly};
 pub use base::{ChangeBase, InForce, KnownBase};
 pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, without_double};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw, draw_next, renumbered};
-pub use cheapest::{Outage, Pace, prepare_cheapest, served};
+pub use cheapest::{Pace, PlannedOutage, prepare_cheapest, served};
 pub use engine::{Realised, engine_listed, engine_named};
 pub use error::ChangeError;
 pub use lid_survey::{Computed, assign_needed};

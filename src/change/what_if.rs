@@ -6,13 +6,13 @@
 //! change takes that a manager makes first, or why there is none. On large fabrics that is the change that gives hosts
 //! ways again at once, and does without the full re-route. The routing in force is proved once for all of them, and its
 //! ways are counted once, so that what a loss breaks is found in milliseconds: thousands can be looked at without
-//! changes, and those planned first that seem the worst. The losses are looked at on all processors, and the result does
-//! not depend on how many there are. Deliberately omitted: the time until a manager has found a loss and planned its
-//! change, the second change of large fabrics, and what packets do meanwhile (`scenario`).
+//! changes, and those planned first that seem the worst. The losses are looked at on all processors, and the result
+//! does not depend on how many there are. Deliberately omitted: the time until a manager has found a loss and planned
+//! its change, the second change of large fabrics, and what packets do meanwhile (`scenario`).
 
 use super::captures::{begun, with_lanes};
-use super::cheapest::{Outage, Pace, keeps_hosts_waiting, outage};
-use super::crossing::Crossings;
+use super::cheapest::{Pace, PlannedOutage, keeps_hosts_waiting, outage};
+use super::crossing::SwitchCrossings;
 use super::unserved::{self, ProvedRouting, Survivors};
 use super::{
     Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port, prepare_at_once, prepare_in_turn, writes,
@@ -40,7 +40,7 @@ pub struct Loss {
 pub struct WhatIf<'a> {
     begun: ChangeInput<'a>,
     base: ChangeBase,
-    crossings: Crossings,
+    crossings: SwitchCrossings,
     engine: &'static str,
     named_sm: Option<NodeId>,
     pace: Pace,
@@ -81,7 +81,7 @@ pub struct AnsweringChange {
     /// By which scheme; it may write nothing.
     pub scheme: Scheme,
     /// How long pairs are without a way from the first write on, as the plan estimates.
-    pub outage: Outage,
+    pub outage: PlannedOutage,
     /// Whether some of these pairs wait until packets have left that were sent before.
     pub waits: bool,
     /// Whether a second change follows, for rows (switch and LID) to which this one gives no way.
@@ -106,7 +106,7 @@ impl<'a> WhatIf<'a> {
         let whole = union(captures.before, captures.after)?;
         let begun = with_lanes(captures, |bring_up| begun(captures, bring_up, whole.clone()))?;
         let base = ChangeBase::of(&begun.input.in_force()).map_err(Box::new)?;
-        let crossings = Crossings::of(&begun.input.before, &begun.input.tables.lfts, begun.input.old);
+        let crossings = SwitchCrossings::of(&begun.input.before, &begun.input.tables.lfts, begun.input.old);
         let pace = Pace { settle_ns: captures.settle_ns, ..pace };
         let (named_sm, engine, note) = (captures.sm, begun.engine, begun.note);
         Ok(WhatIf { begun: begun.input, base, crossings, engine, named_sm, pace, note })

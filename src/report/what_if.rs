@@ -35,14 +35,14 @@ pub struct WhatIfReport {
     /// Whether all cables were looked at; else one of those between the same two switches, the busiest.
     pub every_cable: bool,
     pub host_cables: usize,
-    /// Limit on the losses for which a change was planned. They are chosen before any is planned: those that leave pairs
-    /// without a path, by end ports cut off, then by pairs times blocks of forwarding tables that lead these to what is
-    /// lost. Others may do more harm. `None` for all.
+    /// Limit on the losses for which a change was planned. They are chosen before any is planned: those that leave
+    /// pairs without a path, by end ports cut off, then by pairs times blocks of forwarding tables that lead these to
+    /// what is lost. Others may do more harm. `None` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst: Option<usize>,
-    /// The worst first: those after which no change is proved, then by end ports cut off, then by the time that pairs are
-    /// without a path, summed over pairs. Those for which no change was planned are last, by end ports cut off and by an
-    /// estimate of that sum.
+    /// The worst first: those after which no change is proved, then by end ports cut off, then by the time that pairs
+    /// are without a path, summed over pairs. Those for which no change was planned are last, by end ports cut off and
+    /// by an estimate of that sum.
     pub losses: Vec<LossReport>,
     /// What a reader should know of the tables in force.
     pub notes: Vec<String>,
@@ -95,8 +95,8 @@ pub struct ChangeFacts {
     pub reconnected_ns: u64,
     /// How much of this is spent waiting, until packets have left or hosts have followed: nothing is written meanwhile.
     pub waited_ns: u64,
-    /// From the first write until a pair has a way again, on average over those that were without one: until the wave has
-    /// landed that gives it one.
+    /// From the first write until a pair has a way again, on average over those that were without one: until the wave
+    /// has landed that gives it one.
     pub mean_outage_ns: u64,
     /// Whether some of these pairs wait until packets have left that were sent before.
     pub waits: bool,

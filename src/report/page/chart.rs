@@ -384,8 +384,10 @@ mod tests {
             let at = |name: &str, at_ns| TimeMark { name: name.to_string(), at_ns };
             let moments = vec![at("event 1", 700), at("event 2", 720), at("event 3", 800), at("sources stop", 900)];
             let course = TimeAxis { bins: &[], bands: Vec::new(), moments, end_ns };
-            let places: Vec<NamePlace> = course.places().into_iter().flatten().collect();
-            assert_eq!(places.len(), course.moments.len(), "so many have room, at {end_ns}");
+            let named = course.places().into_iter().zip(&course.moments);
+            let named: Vec<(NamePlace, &TimeMark)> =
+                named.filter_map(|(place, moment)| Some((place?, moment))).collect();
+            assert!(named.len() >= 3, "so many have room, at {end_ns}");
             let reach = |place: &NamePlace, name: &str| {
                 let width = LETTER * name.chars().count() as f64;
                 let from = match place.class {
@@ -395,12 +397,10 @@ mod tests {
                 };
                 (from, from + width)
             };
-            for (rank, (place, moment)) in places.iter().zip(&course.moments).enumerate() {
+            for (rank, (place, moment)) in named.iter().enumerate() {
                 let (from, to) = reach(place, &moment.name);
                 assert!(from >= 0.0 && to <= WIDTH, "{} is cut where the axis ends at {end_ns}", moment.name);
-                for (other, before) in
-                    places.iter().zip(&course.moments).take(rank).filter(|(other, _)| other.y == place.y)
-                {
+                for (other, before) in named.iter().take(rank).filter(|(other, _)| other.y == place.y) {
                     let (begin, end) = reach(other, &before.name);
                     assert!(from >= end || begin >= to, "{} on {} at {end_ns}", moment.name, before.name);
                 }

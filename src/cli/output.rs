@@ -27,6 +27,11 @@ pub(super) fn colours_errors() -> bool {
     anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
 }
 
+/// Whether standard output shows colours.
+pub(super) fn colours_output() -> bool {
+    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+}
+
 /// Prints `text` on standard output. A closed pipe is not a failure.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     print_to_reader(text).map(|_| ())

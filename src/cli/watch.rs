@@ -3,10 +3,12 @@
 
 use super::manager::{Socket, ask, unexpected};
 use super::outcome::{Answer, Failure};
+use super::output::colours_output;
 use crate::report;
 use anyhow::anyhow;
 use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::crossterm::style;
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
@@ -45,6 +47,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         return Err(Failure::input(anyhow!(
             "standard output is no terminal: use `reconfig status` or `reconfig events`"
         )));
+    }
+    if !colours_output() {
+        style::force_color_output(false);
     }
     let mut source = Source::open(&arguments.socket, KEPT_EVENTS as u32)?;
     let mut seen = Watched::of(source.status()?);
@@ -204,9 +209,13 @@ impl Watched {
         let has_room = area.height > above + height + EVENTS;
         let shows_facts = *self.facts.get_or_insert(has_room);
         let height = if shows_facts { height } else { 0 };
-        // The facts name what is missing: without them at least its number is shown.
-        if let Some(missing) = report::manager_missing(&self.status).filter(|_| !shows_facts) {
-            let told = folded(&format!("missing: {missing} (m names them)"), width);
+        // The facts name what is not in use: without them at least what was ordered is named, and the rest counted.
+        let aside = Some(self.status.aside.join(", ")).filter(|aside| !aside.is_empty());
+        let aside = aside.map(|aside| format!("set aside: {aside}"));
+        let missing = report::manager_missing(&self.status);
+        let missing = missing.map(|missing| format!("missing: {missing} (m names them)"));
+        for told in [aside, missing].into_iter().flatten().filter(|_| !shows_facts) {
+            let told = folded(&told, width);
             above += told.lines().count() as u16;
             let style = Style::new().fg(Color::Yellow);
             first.extend(told.lines().map(|line| Line::styled(line.to_string(), style)));
@@ -548,6 +557,9 @@ mod tests {
         }
         seen.status.missing.hosts.count = 2;
         assert!(show(&mut seen).contains("│missing: 2 hosts (m names them) "));
+        seen.status.aside = vec!["spine-4".to_string()];
+        assert!(show(&mut seen).contains("│set aside: spine-4 "));
+        seen.status.aside.clear();
         seen.status.missing.hosts.count = 0;
         let newest = show(&mut seen);
         assert!(newest.contains("[99]") && newest.contains("m shows the manager"), "{newest}");

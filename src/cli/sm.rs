@@ -492,7 +492,8 @@ fn remote(arguments: &Arguments) -> Result<Remote, Failure> {
     let routes = prefix_file::load(path).map_err(Failure::input)?;
     if arguments.subnet_prefix.is_none_or(|prefix| prefix == Gid::DEFAULT_PREFIX) {
         tracing::warn!(
-            "no router passes on what is sent to a link-local prefix: answers reach this subnet only with --subnet-prefix"
+            "no router passes on what is sent to a link-local prefix: answers reach this subnet only with --subnet-prefix, or if it \
+             runs under another prefix already"
         );
     }
     Ok(Remote::of_prefix_routes(&routes, arguments.hop_limit))

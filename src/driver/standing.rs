@@ -105,11 +105,7 @@ impl StandingChange {
         let draft = plan.draft();
         let known = &draft.before;
         let Recognised { alive, .. } = difference::recognise(known, found);
-        let of = |fabric: &Fabric, port: PortId| {
-            let port = fabric.port(port);
-            (fabric.node(port.node).guid, port.num)
-        };
-        if of(found, discovered.sm_port) != of(known, draft.sm) {
+        if found.place(discovered.sm_port) != known.place(draft.sm) {
             return Err(format!("its manager was at {}", known.describe_port(draft.sm)));
         }
         let states = &plan.tables_at(self.position.wave).port_states;
@@ -118,7 +114,7 @@ impl StandingChange {
             sighting::bounced(&alive, draft.sm, discovered, carries).ok_or(UNFINISHABLE)?;
         let alive = rest.unwrap_or(alive);
         for port in alive.lid_ports() {
-            let (guid, num) = of(&alive, port);
+            let (guid, num) = alive.place(port);
             let held = found.by_guid(guid).and_then(|node| found.port_at(node, num)).map(|port| found.port(port));
             let wanted = alive.port(port);
             if held.is_none_or(|held| (held.lid, held.lmc) != (wanted.lid, wanted.lmc)) {

@@ -294,6 +294,12 @@ impl Fabric {
         port.guid.unwrap_or(self.node(port.node).guid)
     }
 
+    /// The GUID of a port's node, and its number there: what names it in another fabric, whose indices differ.
+    pub fn place(&self, port: PortId) -> (Guid, PortNum) {
+        let port = self.port(port);
+        (self.node(port.node).guid, port.num)
+    }
+
     /// The node with this GUID.
     pub fn by_guid(&self, guid: Guid) -> Option<NodeId> {
         self.by_guid.binary_search_by_key(&guid, |entry| entry.0).ok().map(|i| self.by_guid[i].1)

@@ -54,10 +54,20 @@ pub struct Summary {
 
 /// So many things, by the name of one, whose plural takes an s: `1 node`, `2 cables`, `1 522 127 writes`.
 pub(crate) fn counted(number: usize, name: &str) -> String {
+    format!("{} {name}{}", grouped(number as u64), if number == 1 { "" } else { "s" })
+}
+
+/// A count with thin groups of three: `1 234 567`.
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().filter_map(|own| std::str::from_utf8(own).ok()).collect();
-    format!("{} {name}{}", groups.join(" "), if number == 1 { "" } else { "s" })
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 impl Summary {

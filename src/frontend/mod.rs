@@ -418,10 +418,11 @@ impl Frontend {
                 let used = "it is set aside no longer, and every sweep counts it in".to_string();
                 Reply::Changed(Box::new(unwritten(ChangeOutcome::Completed, Some(used))))
             }
-            OrderAnswer::Nothing | OrderAnswer::Surveyed => {
+            OrderAnswer::Nothing => {
                 let carries = "nothing is routed over it already".to_string();
                 Reply::Changed(Box::new(unwritten(ChangeOutcome::Nothing, Some(carries))))
             }
+            OrderAnswer::Surveyed => Reply::Changed(Box::new(unwritten(ChangeOutcome::Nothing, None))),
             OrderAnswer::NotDone(why) => {
                 let used = if takes_back { "it is set aside no longer, and not used yet: " } else { "" };
                 let why = format!("{used}{why}; it is tried again");
@@ -750,30 +751,36 @@ mod tests {
     }
 
     #[test]
-    fn an_element_that_is_used_again_is_not_called_nothing() {
-        for (answer, outcome, said) in [
+    fn where_no_change_was_made_the_answer_says_what_that_means() {
+        let takes_back = format!("{TAKES_BACK}spine-2");
+        let nothing = ChangeOutcome::Nothing;
+        for (cause, answer, outcome, said) in [
             (
+                &*takes_back,
                 OrderAnswer::Surveyed,
                 ChangeOutcome::Completed,
-                "it is set aside no longer, and every sweep counts it in",
+                Some("it is set aside no longer, and every sweep counts it in"),
             ),
-            (OrderAnswer::Nothing, ChangeOutcome::Nothing, "it is not set aside"),
+            (&takes_back, OrderAnswer::Nothing, nothing, Some("it is not set aside")),
             (
+                &takes_back,
                 OrderAnswer::NotDone("the disk is full".to_string()),
                 ChangeOutcome::Refused,
-                "it is set aside no longer, and not used yet: the disk is full; it is tried again",
+                Some("it is set aside no longer, and not used yet: the disk is full; it is tried again"),
             ),
+            ("removal of spine-2:1", OrderAnswer::Nothing, nothing, Some("nothing is routed over it already")),
+            ("a sweep on demand", OrderAnswer::Surveyed, nothing, None),
         ] {
             let (mut frontend, mailbox) = frontend();
             let (answers, mut replies) = Answers::channel();
-            frontend.wait_for(ManagerOrder::Sweep, format!("{TAKES_BACK}spine-2"), answers);
+            frontend.wait_for(ManagerOrder::Sweep, cause.to_string(), answers);
             let (order, _) = mailbox.borrow_mut().next_order().expect("it is in the mailbox");
             mailbox.borrow_mut().post(6, Happening::Answered(order, answer));
             frontend.look(|_, _| {});
             let std::task::Poll::Ready(Some(Reply::Changed(done))) = spawn(replies.recv()).poll() else {
                 panic!("it is answered")
             };
-            assert_eq!((done.outcome, done.reason.as_deref()), (outcome, Some(said)));
+            assert_eq!((done.outcome, done.reason.as_deref()), (outcome, said), "{cause}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! Numbers in readable form.
 
+pub use reconfig::fabric::summary::grouped as count;
+
 /// A time with three figures and its unit: `18.6 µs`.
 pub fn duration(ns: u64) -> String {
     let value = ns as f64;
@@ -18,19 +20,6 @@ fn figures(value: f64, unit: &str) -> String {
         _ => 0,
     };
     format!("{value:.decimals$} {unit}")
-}
-
-/// A count with thin groups of three: `1 234 567`.
-pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// So many things, by the name of one: `1 wave`, `1 200 switches`, `0 dependencies`.

@@ -159,7 +159,8 @@ impl Sa {
     }
 
     /// Answers from `directory` from now on, its active half included. Services and subscriptions of ports that are
-    /// gone are dropped.
+    /// gone are dropped. Of the ports that have come or gone since the directory before, subscribers are told (traps 64
+    /// and 65) when [`Sa::wake`] is called next.
     pub fn set_directory(&mut self, directory: Arc<Directory>, now_ns: u64) {
         self.half = directory.facts().half;
         self.services.retain_ports(|gid| directory.by_gid(gid).is_some());
@@ -170,7 +171,7 @@ impl Sa {
         let came = directory.ports_beyond(&before).map(|gid| (Notice::gid_in_service(true, gid, issuer), &directory));
         let view = SubscriptionContext { directory: &directory, half: self.half, limits: &self.limits };
         for (notice, known_by) in left.chain(came) {
-            self.subscriptions.announce(view, (&notice, known_by), now_ns, &mut self.events);
+            self.subscriptions.announce(view, &notice, known_by, now_ns, &mut self.events);
         }
         self.events.truncate(MOST_EVENTS);
     }

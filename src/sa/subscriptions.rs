@@ -137,16 +137,17 @@ impl Subscriptions {
         now_ns: u64,
         events: &mut Vec<SaEvent>,
     ) -> Vec<Datagram> {
-        self.announce(view, (notice, view.directory), now_ns, events);
+        self.announce(view, notice, view.directory, now_ns, events);
         self.wake(view, now_ns, events)
     }
 
-    /// Has a notice reported when it is woken next, to every subscriber that wants it by a directory that knows the
-    /// port in question. Beyond the limit of pending reports none is made, and the omission is logged.
+    /// Has a notice reported when it is woken next, to every subscriber that wants it by `known_by`, a directory that
+    /// has the port in question. Beyond the limit of pending reports none is made, and the omission is logged.
     pub(super) fn announce(
         &mut self,
         view: SubscriptionContext<'_>,
-        (notice, known_by): (&Notice, &Directory),
+        notice: &Notice,
+        known_by: &Directory,
         now_ns: u64,
         events: &mut Vec<SaEvent>,
     ) {

@@ -254,9 +254,9 @@ impl<T: Transport> Manager<T> {
     /// end ports follow by itself, and a scheme that stops all ports starts them together.
     fn stages(&self, fabric: &Fabric, wave: &JobList<'_>) -> Vec<Vec<usize>> {
         let is_active = |port: PortId| {
-            let at = fabric.port(port);
-            let held = self.port_infos.get(&(fabric.node(at.node).guid, at.num));
-            at.num != PortNum::ZERO && held.is_some_and(|held| held.port_state == wire::PortState::Active)
+            let held = self.port_infos.get(&fabric.place(port));
+            fabric.port(port).num != PortNum::ZERO
+                && held.is_some_and(|held| held.port_state == wire::PortState::Active)
         };
         let carries_data = |node: NodeId| fabric.ports_of(node).any(is_active);
         let activates =
@@ -302,8 +302,7 @@ impl<T: Transport> Manager<T> {
 
     fn note_ports(&mut self, fabric: &Fabric, holds: Vec<(PortId, PortInfo)>) {
         for (port, info) in holds {
-            let owner = fabric.port(port);
-            self.holds((fabric.node(owner.node).guid, owner.num), info);
+            self.holds(fabric.place(port), info);
         }
     }
 
@@ -431,13 +430,10 @@ impl<T: Transport> Manager<T> {
         let (job, tag) = (&wave.jobs[tag], tag as u64);
         match &job.kind {
             Kind::Table(_) => job.set(queue, tag, wave.data(job)),
-            Kind::Port(port, change) => {
-                let owner = fabric.port(*port);
-                match self.port_infos.get(&(fabric.node(owner.node).guid, owner.num)) {
-                    Some(known) => job.set_port(queue, tag, known, *change),
-                    None => job.get(queue, tag),
-                }
-            }
+            Kind::Port(port, change) => match self.port_infos.get(&fabric.place(*port)) {
+                Some(known) => job.set_port(queue, tag, known, *change),
+                None => job.get(queue, tag),
+            },
         }
     }
 }

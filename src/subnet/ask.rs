@@ -204,9 +204,7 @@ impl<T: Transport> Manager<T> {
 
     /// The last PortInfo that a port reported, if any.
     pub fn port_info(&self, port: PortId) -> Option<&PortInfo> {
-        let fabric = &self.topology.as_ref()?.fabric;
-        let owner = fabric.port(port);
-        self.port_infos.get(&(fabric.node(owner.node).guid, owner.num))
+        self.port_infos.get(&self.topology.as_ref()?.fabric.place(port))
     }
 
     /// Whether a device has no SL-to-VL tables for what leaves by a port: the port has one data lane, on which every

@@ -7,7 +7,7 @@ use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, Reque
 use super::manager::{Failed, KnownTopology, Manager, answered_or_failed};
 use super::paths::DirectedPath;
 use super::{SubnetError, SubnetEvent};
-use crate::fabric::{Fabric, NodeId, Port, PortId};
+use crate::fabric::{NodeId, Port};
 use crate::ids::{Guid, Lid, PortNum};
 use crate::transport::{Datagram, Transport};
 use crate::wire::{AttributeId, Method, Notice, PortInfo, PortState, Smp, SwitchInfo, Trap, capability};
@@ -45,11 +45,7 @@ impl<T: Transport> Manager<T> {
                 if capability_mask & capability::IS_SM != 0 && self.callers.len() < MOST_CALLERS {
                     self.callers.insert(datagram.lid);
                 }
-                let named = |(port, fabric): (PortId, &Fabric)| {
-                    let Port { node, num, .. } = *fabric.port(port);
-                    (fabric.node(node).guid, num)
-                };
-                let port = owner(lid).zip(fabric).map(named);
+                let port = owner(lid).zip(fabric).map(|(port, fabric)| fabric.place(port));
                 self.events.push_back(SubnetEvent::EndPortChanged { lid, port });
             }
             Trap::GidInService { .. } | Trap::GidOutOfService { .. } | Trap::Other(_) | Trap::Vendor => {
@@ -151,7 +147,7 @@ impl<T: Transport> Manager<T> {
     fn own_place(&self) -> Option<((Guid, PortNum), NodeId)> {
         let KnownTopology { fabric, sm, .. } = self.topology.as_ref()?;
         let Port { node, num, .. } = *fabric.port(*sm);
-        (num != PortNum::ZERO).then(|| ((fabric.node(node).guid, num), node))
+        (num != PortNum::ZERO).then(|| (fabric.place(*sm), node))
     }
 
     /// Runs the light sweep now. Returns its duration in nanoseconds; what it finds are events.

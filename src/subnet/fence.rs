@@ -111,11 +111,6 @@ impl FenceState {
     }
 }
 
-fn key(fabric: &Fabric, port: PortId) -> EndPort {
-    let port = fabric.port(port);
-    (fabric.node(port.node).guid, port.num)
-}
-
 /// The end port whose table a write sets, and the table.
 fn end_table(fabric: &Fabric, write: &Write) -> Option<(EndPort, SlToVl)> {
     match *write {
@@ -130,7 +125,7 @@ impl<T: Transport> Manager<T> {
     /// Takes what a change determines of the fence. End ports follow with the next write or flush.
     pub(super) fn set_fence(&mut self, fence: &Fence) {
         let Some(known) = &self.topology else { return };
-        let named = |port: PortId| key(&known.fabric, port);
+        let named = |port: PortId| known.fabric.place(port);
         self.fence.stage = fence.stage;
         self.fence.wanted.extend(fence.tables.iter().map(|&(port, table)| (named(port), table)));
         self.fence.newcomers = fence.newcomers.iter().map(|&port| named(port)).collect();
@@ -160,7 +155,7 @@ impl<T: Transport> Manager<T> {
     /// The writes of the end ports whose tables the fence changes, among those chosen.
     fn fence_writes(&self, fabric: &Fabric, chosen: impl Fn(&EndPort) -> bool) -> Vec<Write> {
         let moved = |id: PortId| {
-            let (at, port) = (key(fabric, id), fabric.port(id));
+            let (at, port) = (fabric.place(id), fabric.port(id));
             let is_there = port.peer.is_some() && fabric.node(port.node).present;
             let table = self.fence.lacking(&at, self.reserved_sl()).filter(|_| is_there && chosen(&at))?;
             Some(Write::SlToVl { node: port.node, scope: SlToVlScope::EndPort { port: port.num }, table })
@@ -177,7 +172,7 @@ impl<T: Transport> Manager<T> {
     /// This end port has answered with this table; none: it is about to be written, and may keep either.
     pub(super) fn fence_stands_at(&mut self, port: PortId, table: Option<SlToVl>) {
         let Some(known) = &self.topology else { return };
-        let at = key(&known.fabric, port);
+        let at = known.fabric.place(port);
         match table {
             Some(table) => self.fence.stands(at, table),
             None => self.fence.forget(at, None),
@@ -215,13 +210,13 @@ impl<T: Transport> Manager<T> {
     pub fn ends_are_closed(&mut self, closed: &[PortId]) {
         let Some(known) = &self.topology else { return };
         self.fence.in_force.clear();
-        self.fence.maybe_closed = closed.iter().map(|&port| key(&known.fabric, port)).collect();
+        self.fence.maybe_closed = closed.iter().map(|&port| known.fabric.place(port)).collect();
     }
 
     /// Whether an end port discards what its host sends to the SA on this level, or may.
     pub(super) fn is_kept_from_sa(&self, port: PortId, sl: Sl) -> bool {
         let Some(known) = &self.topology else { return false };
-        let at = key(&known.fabric, port);
+        let at = known.fabric.place(port);
         let closed_or_unknown = || self.fence.maybe_closed.contains(&at);
         self.fence.in_force.get(&at).map_or_else(closed_or_unknown, |table| table.get(sl) == Vl::MANAGEMENT)
     }
@@ -236,7 +231,7 @@ impl<T: Transport> Manager<T> {
         let ends = known.fabric.end_ports().filter(|&port| known.fabric.node(known.fabric.port(port).node).present);
         let closes =
             |port: &EndPort| self.fence.lacking(port, self.reserved_sl()).is_some_and(|table| table.discards());
-        ends.map(|port| key(&known.fabric, port)).filter(|port| self.fence.is_closed(port) || closes(port)).count()
+        ends.map(|port| known.fabric.place(port)).filter(|port| self.fence.is_closed(port) || closes(port)).count()
     }
 
     /// Opens the retired half again: sources may send on both halves. The caller has routed both.

@@ -59,8 +59,6 @@ impl<T: Transport> Manager<T> {
     }
 
     fn place_of(&self, port: PortId) -> Option<(Guid, PortNum)> {
-        let fabric = &self.topology.as_ref()?.fabric;
-        let owner = fabric.port(port);
-        Some((fabric.node(owner.node).guid, owner.num))
+        Some(self.topology.as_ref()?.fabric.place(port))
     }
 }

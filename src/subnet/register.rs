@@ -60,7 +60,7 @@ impl<T: Transport> Manager<T> {
     /// The end ports and ports 0 of switches of a fabric whose clients are still to be asked; none if nobody is.
     pub fn unasked<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = (Guid, PortNum)> + 'a {
         let AskedClients { asks, asked, .. } = &self.asked_clients;
-        let places = fabric.lid_ports().map(|port| place(fabric, port));
+        let places = fabric.lid_ports().map(|port| fabric.place(port));
         places.filter(|place| *asks && !asked.contains(place))
     }
 
@@ -68,18 +68,18 @@ impl<T: Transport> Manager<T> {
     pub(super) fn asks_as_it_starts(&self, fabric: &Fabric, port: PortId) -> bool {
         let is_end = !fabric.node(fabric.port(port).node).is_switch();
         let AskedClients { asks, asked, .. } = &self.asked_clients;
-        *asks && is_end && !asked.contains(&place(fabric, port)) && self.port_info(port).is_some_and(supports_it)
+        *asks && is_end && !asked.contains(&fabric.place(port)) && self.port_info(port).is_some_and(supports_it)
     }
 
     pub(super) fn was_asked(&mut self, fabric: &Fabric, port: PortId) {
-        self.asked_clients.asked.insert(place(fabric, port));
+        self.asked_clients.asked.insert(fabric.place(port));
     }
 
     /// Whether the clients of an end port of the known fabric can be asked.
     pub fn may_register(&self, port: PortId) -> MayRegister {
         let Some(topology) = &self.topology else { return MayRegister::Later };
         let Some(held) = self.port_info(port) else { return MayRegister::Later };
-        if !supports_it(held) || self.asked_clients.asked.contains(&place(&topology.fabric, port)) {
+        if !supports_it(held) || self.asked_clients.asked.contains(&topology.fabric.place(port)) {
             return MayRegister::Needless;
         }
         let at = topology.fabric.port(port);
@@ -129,7 +129,7 @@ impl<T: Transport> Manager<T> {
             let taken = match answered_or_failed(completed) {
                 Ok((request, MadAnswer { data: MadData::Smp(_, data), .. })) => {
                     self.remember(&request, &data);
-                    self.asked_clients.asked.extend(self.topology.as_ref().map(|known| place(&known.fabric, port)));
+                    self.asked_clients.asked.extend(self.topology.as_ref().map(|known| known.fabric.place(port)));
                     true
                 }
                 Ok(_) => false,
@@ -152,12 +152,6 @@ impl<T: Transport> Manager<T> {
     pub async fn await_registering(&mut self) -> Result<(), SubnetError> {
         self.wait_until(self.asked_clients.copies_until_ns).await
     }
-}
-
-/// The GUID of a port's node, and its number there. Indices change when the known fabric grows.
-fn place(fabric: &Fabric, port: PortId) -> (Guid, PortNum) {
-    let at = fabric.port(port);
-    (fabric.node(at.node).guid, at.num)
 }
 
 fn supports_it(info: &PortInfo) -> bool {

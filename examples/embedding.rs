@@ -65,8 +65,8 @@ impl SubnetManager for Theirs {
         self.ours.fence_is(fence);
     }
 
-    fn ways_are(&mut self, hops: u32) {
-        self.ours.ways_are(hops);
+    fn ways_are(&mut self, longest: u32, through: &[NodeId]) {
+        self.ours.ways_are(longest, through);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
@@ -170,8 +170,8 @@ impl<S: SubnetManager> SubnetManager for Logged<S> {
         self.inner.fence_is(fence);
     }
 
-    fn ways_are(&mut self, hops: u32) {
-        self.inner.ways_are(hops);
+    fn ways_are(&mut self, longest: u32, through: &[NodeId]) {
+        self.inner.ways_are(longest, through);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {

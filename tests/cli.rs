@@ -196,7 +196,7 @@ fn a_misspelt_option_is_answered_by_what_would_do() {
     let other = path_text(&folder.path().join("ring.net")).to_string();
     done(&["fabric", "generate", "ring:4,1", "-o", &other]);
     let no_change = "error: say what changes: --remove-switch, --remove-link,";
-    let cases: [(&[&str], &str); 19] = [
+    let cases: [(&[&str], &str); 20] = [
         (&["simulate", FABRIC, "--steady", "--warm-up", "5ms"], "a whole number of microseconds, such as 5000"),
         (&["simulate", FABRIC, "--steady", "--hoq-life", "1s"], "a whole number of nanoseconds, such as 5000"),
         (&["simulate", FABRIC, "--steady", "--seed", "abc"], "for '--seed <SEED>': expected a whole number"),
@@ -207,6 +207,7 @@ fn a_misspelt_option_is_answered_by_what_would_do() {
         (&["sm", "--subnet-prefix", "ff00000000000000"], "expected a prefix of unicast GIDs, such as fec0000000000001"),
         (&["sm", "--vls", "2", "--reserved-sl", "7"], "three in all, and the links have 2: raise --vls"),
         (&["sm", "--subnet-prefix", "0"], "expected a prefix of unicast GIDs, such as fec0000000000001"),
+        (&["sm", "--standby-poll", "0"], "expected 0.1 to 86400 seconds"),
         (
             &["simulate", FABRIC, "--remove-switch", "host-1"],
             "no node has the name `host-1`: give a description or a GUID\n",

@@ -25,7 +25,7 @@ pub struct InForce {
     pub old: Half,
     /// Whether sources may send on the other half as well.
     pub both_halves: bool,
-    /// What the user settled.
+    /// What the user configured.
     pub policy: Policy,
     /// The SM's own port.
     pub sm: PortId,

@@ -55,7 +55,7 @@ pub struct BringUp {
 }
 
 impl BringUp {
-    /// The fabric with its lanes, its form of SL-to-VL tables and its LIDs settled.
+    /// The fabric with its lanes, its form of SL-to-VL tables and its LIDs set.
     ///
     /// # Errors
     /// No switch, or LIDs that do not suffice.

@@ -17,6 +17,7 @@ mod crossing;
 mod engine;
 mod error;
 mod lid_survey;
+mod lost_cables;
 mod recovery;
 mod repairing;
 mod routed;
@@ -32,6 +33,7 @@ pub use cheapest::{Pace, PlannedOutage, prepare_cheapest, served};
 pub use engine::{Realised, engine_listed, engine_named};
 pub use error::ChangeError;
 pub use lid_survey::{Computed, assign_needed};
+pub use lost_cables::lost_cables;
 pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, prepare_recovery};
 pub use routed::{LmcWish, RouteInput, Routed, route};
 pub use what_if::{AfterLoss, AnsweringChange, Loss, WhatIf, each, worst};
@@ -78,7 +80,7 @@ pub struct ChangeInput<'a> {
     pub engine: &'a dyn Engine,
     /// How it is brought in.
     pub scheme: Scheme,
-    /// What the user settled.
+    /// What the user configured.
     pub policy: Policy,
     /// The SM's own port.
     pub sm: PortId,

@@ -30,7 +30,7 @@ pub struct RecoveryInput {
     pub tables: SubnetTables,
     /// The half that most end ports are on.
     pub in_use: Half,
-    /// What the user settled.
+    /// What the user configured.
     pub policy: Policy,
     /// The SM's own port.
     pub sm: PortId,

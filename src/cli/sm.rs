@@ -130,7 +130,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     sm_key: SmKeyArguments,
     /// Seconds between polls of the master while on standby.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = poll_seconds)]
     standby_poll: f64,
     /// File that keeps LIDs between runs, in OpenSM's format; read at start, written when LIDs change.
     #[arg(long, value_name = "FILE")]
@@ -406,6 +406,15 @@ fn unicast_prefix(text: &str) -> Result<u64, String> {
     match prefix == 0 || (Gid { prefix, guid: Guid(0) }).is_multicast() {
         true => Err("expected a prefix of unicast GIDs, such as fec0000000000001: not 0, and not ff…".to_string()),
         false => Ok(prefix),
+    }
+}
+
+fn poll_seconds(text: &str) -> Result<f64, String> {
+    let value = seconds(text)?;
+    if value >= 0.1 {
+        Ok(value)
+    } else {
+        Err("expected 0.1 to 86400 seconds: a master has to have time to answer".to_string())
     }
 }
 

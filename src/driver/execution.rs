@@ -6,7 +6,7 @@ use super::standing::moved_alike;
 use super::{ChangeRecord, ChangeUnderWay, Driver, DriverError, PhaseRecord, StandingChange};
 use super::{TEND_JOURNAL_NS, UNRECORDED_NS};
 use crate::change::Prepared;
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::journal::ChangeBegun;
 use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
@@ -127,6 +127,7 @@ impl<S: SubnetManager> Driver<S> {
     ) -> Result<(), DriverError> {
         let plan = own.plan.plan();
         self.may_begin(&own.plan)?;
+        self.subnet.ways_are(plan.longest_way(), &switches_of(plan.draft()));
         if matches!(first, Event::Begin(_)) {
             plan.draft().notes.iter().for_each(|note| tracing::info!("{note}"));
             // There is no way back from a plan in place, so what its last barrier needs is asked for before it begins.
@@ -145,7 +146,6 @@ impl<S: SubnetManager> Driver<S> {
             Event::Continue(_, position) => self.subnet.outlook_is(self.running.outlook_within(plan, position.wave)),
             _ => self.subnet.outlook_is(self.running.outlook_of(plan)),
         }
-        self.subnet.ways_are(plan.longest_way());
         Ok(())
     }
 
@@ -555,6 +555,14 @@ fn initial_blocks(plan: &Plan, reached: usize) -> Vec<Write> {
         _ => None,
     });
     restored.collect()
+}
+
+/// The switches that packets may be in while a plan runs.
+fn switches_of(draft: &Draft) -> Vec<NodeId> {
+    let mut switches: Vec<NodeId> = draft.before.switches().chain(draft.after.switches()).collect();
+    switches.sort_unstable();
+    switches.dedup();
+    switches
 }
 
 /// The outcome of a change that ended without a report.

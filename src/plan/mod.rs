@@ -15,10 +15,10 @@ mod document;
 mod drain_graph;
 mod error;
 mod lanes;
+mod permitted;
 mod policy;
 mod reserved;
 mod scheme;
-mod standing;
 #[cfg(test)]
 pub(crate) mod testing;
 mod undo;

@@ -58,12 +58,12 @@ mod series;
 mod sma;
 mod source;
 mod spaces;
-mod standing;
 mod tables;
 mod time_code;
 mod transport;
 mod trap;
 pub mod wheel;
+mod whereabouts;
 
 pub(crate) use config::is_default;
 pub use config::{
@@ -85,8 +85,8 @@ pub use recorded::TableWrite;
 pub use relay::{Joining, Relation};
 pub use series::{Bin, FIRST_BIN_NS, MOST_BINS, Series};
 pub use source::Scripted;
-pub use standing::{LanePlace, PacketUnderWay, StandingLane};
 pub use transport::SimTransport;
+pub use whereabouts::{LanePlace, PacketUnderWay, StandingLane};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Sl, Vl};

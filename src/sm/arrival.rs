@@ -60,12 +60,12 @@ pub(super) struct BroughtUp {
     pub(super) arrival: SubnetArrival,
     /// The engine that made the routing, if it was computed here.
     pub(super) routed_by: Option<RoutedBy>,
-    /// What stands in for the engine that was settled, if anything does.
+    /// What stands in for the configured engine, if anything does.
     pub(super) instead: Option<String>,
     /// What is still to be run before it is up.
     pub(super) pending: Option<Pending>,
-    /// Whether something that was found is still to be brought in.
-    pub(super) newcomers: bool,
+    /// Whether a change is due at once: something that was found is still to be brought in, or something was lost.
+    pub(super) change_is_due: bool,
 }
 
 /// Work that remains before a subnet is up.

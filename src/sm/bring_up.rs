@@ -17,9 +17,9 @@ use super::planning::computed;
 use super::set_up;
 use super::settings::Basis;
 use super::unfit;
-use crate::change::{BringUp, Recovery, RecoveryInput, prepare_recovery, within_reach};
+use crate::change::{BringUp, Recovery, RecoveryInput, lost_cables, prepare_recovery, within_reach};
 use crate::driver::{Running, StandingChange};
-use crate::fabric::{Fabric, Node, NodeId, PortId};
+use crate::fabric::{Fabric, Node, NodeId, PortId, difference};
 use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel, Vl};
 use crate::journal::Standing;
 use crate::lid::LidError;
@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
 
-/// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes settled ([`equip`]), and routes around what
+/// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes set ([`equip`]), and routes around what
 /// is set aside where nothing flows yet, or where tables in force do. Other managers are answered meanwhile.
 pub(super) async fn bring_up<T: Transport>(
     manager: &mut Manager<T>,
@@ -58,10 +58,12 @@ pub(super) async fn bring_up<T: Transport>(
         };
         // The order was given to a manager at this port, whose cable may be another one by now.
         let used = if used.reaches_others(found.sm_port) { used } else { fabric.clone() };
-        if let Some(up) = settle(manager, context, found, fabric, used, is_trial).await? {
+        if let Some(up) = bring_up_used(manager, context, found, fabric, used, is_trial).await? {
             rest.iter().for_each(|rest| log_newcomers(&whole, rest));
-            let running = Running { known: whole, ..up.running };
-            return Ok(BroughtUp { running, newcomers: rest.is_some(), ..up });
+            let lost: Vec<(PortId, PortId)> = cables_beyond(&up.running.known, &up.running.alive);
+            let known = if lost.is_empty() { whole } else { Arc::new(whole.with_plugged(&lost)) };
+            let running = Running { known, ..up.running };
+            return Ok(BroughtUp { running, change_is_due: up.change_is_due || rest.is_some(), ..up });
         }
     }
     unreachable!("the last of them is no trial")
@@ -69,7 +71,7 @@ pub(super) async fn bring_up<T: Transport>(
 
 /// Brings up what is to be used at once of what a sweep found: `used`, the fabric without what is set aside. None if a
 /// trial finds that forwarding tables in force do not lead to all of it.
-async fn settle<T: Transport>(
+async fn bring_up_used<T: Transport>(
     manager: &mut Manager<T>,
     context: &Context,
     found: &Discovered,
@@ -114,7 +116,9 @@ async fn take_over<T: Transport>(
     is_trial: bool,
 ) -> Result<Option<BroughtUp>, SmError> {
     let (config, sm) = (&context.config, found.sm_port);
-    let mut routed = fabric.clone();
+    // What the tables route is what is there, unless a cable was lost under them.
+    let (mut known, mut served) = (fabric.clone(), fabric.clone());
+    let mut routed = None;
     let top = fabric.max_lid().unwrap_or_default();
     let mut installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
     manager.ends_are_closed(&installed.closed_ends(&fabric));
@@ -145,8 +149,13 @@ async fn take_over<T: Transport>(
     }
     part_from_later(manager, found, &fabric).await?;
     let (half, arrival, pending) = match verdict {
-        Verdict::Adoptable { used } => {
-            routed = used;
+        Verdict::Adoptable { used, lost } => {
+            if !lost.is_empty() {
+                known = Arc::new(fabric.with_plugged(&lost));
+                log_lost(&known, &fabric);
+                routed = Some(Arc::new(used.with_plugged(&lost)));
+            }
+            served = used;
             (installed.half, SubnetArrival::Adopted, None)
         }
         Verdict::AdoptableOnAnyLanes { why, tables, writes } => {
@@ -180,13 +189,14 @@ async fn take_over<T: Transport>(
         }
     };
     // Which source sends by which path cannot be read back, so these tables were proved for every source on every path.
-    let running = running(routed.clone(), sm, installed.tables, 1, None, half);
+    let running = running(served.clone(), sm, installed.tables, 1, None, half);
     // Age limits too: the first barrier of a recovery counts by them.
     set_up::everything(manager, &Basis::of(&running, config)).await?;
-    let tables = SubnetTables { port_states: running_states(&fabric, &running.tables), ..running.tables };
-    let running = Running { known: fabric.clone(), alive: fabric, tables, ..running };
+    let tables = SubnetTables { port_states: running_states(&known, &running.tables), ..running.tables };
+    let change_is_due = routed.is_some();
+    let running = Running { known, routed: routed.unwrap_or(served), alive: fabric, tables, ..running };
     let (routed_by, instead) = (None, routing.instead);
-    Ok(Some(BroughtUp { running, arrival, routed_by, instead, pending, newcomers: false }))
+    Ok(Some(BroughtUp { running, arrival, routed_by, instead, pending, change_is_due }))
 }
 
 /// Takes up the change that an earlier manager left, as its journal has it, if devices hold what they may hold in its
@@ -244,15 +254,17 @@ pub(super) async fn taken_up<T: Transport>(
     let running = change.running(alive);
     let arrival = SubnetArrival::Resumed { what };
     let pending = Some(Pending::Standing(change));
-    Ok(Ok(BroughtUp { running, arrival, routed_by: None, instead: None, pending, newcomers: false }))
+    Ok(Ok(BroughtUp { running, arrival, routed_by: None, instead: None, pending, change_is_due: false }))
 }
 
 /// What can be done about a subnet that carries traffic.
 enum Verdict {
     /// Its tables may stay in force.
     Adoptable {
-        /// The fabric that they route.
+        /// What they route of what is there.
         used: Arc<Fabric>,
+        /// Cables that they route besides, which are lost.
+        lost: Vec<(PortId, PortId)>,
     },
     /// Its forwarding tables may, whatever its SL-to-VL tables are, and while these are replaced.
     AdoptableOnAnyLanes { why: String, tables: SubnetTables, writes: Vec<Write> },
@@ -276,11 +288,16 @@ impl Verdict {
 fn verdict(input: RecoveryInput, comparable: Result<(), String>, used: Arc<Fabric>) -> Verdict {
     let adoptable = |fabric: &Fabric| adoptable(fabric, &input.tables, &input.policy);
     if comparable.is_ok() && used != input.fabric && adoptable(&used).is_ok() {
-        return Verdict::Adoptable { used };
+        return Verdict::Adoptable { used, lost: Vec::new() };
     }
     let Err(why) = comparable.clone().and_then(|()| adoptable(&input.fabric)) else {
-        return Verdict::Adoptable { used: input.fabric };
+        return Verdict::Adoptable { used: input.fabric, lost: Vec::new() };
     };
+    // A loss that no manager has seen is one like any other, if the tables are proved with what was lost.
+    let lost = lost_cables(&input.fabric, &input.tables.lfts);
+    if comparable.is_ok() && !lost.is_empty() && adoptable(&used.with_plugged(&lost)).is_ok() {
+        return Verdict::Adoptable { used, lost };
+    }
     if comparable.is_ok() && adoptable_on_any_lanes(&input.fabric, &input.tables, &input.policy) {
         let RecoveryInput { fabric, tables, policy, .. } = input;
         let steady = Lanes::of_fabric(&fabric, policy.reserved_sl).steady(policy.partition);
@@ -390,6 +407,28 @@ pub(super) fn prefix_to_keep<T: Transport>(manager: &Manager<T>, found: &Discove
     held
 }
 
+/// The protection by the M_Key with which to bring up what was found: the stricter one of the configured and that of
+/// most ports that carry data and hold this key, since an earlier manager had a reason for it. A lease is not kept:
+/// nothing renews it.
+pub(super) fn protection_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u8 {
+    let wanted = config.m_key_protection;
+    if config.m_key == 0 {
+        return wanted;
+    }
+    let ends = found.fabric.end_ports().filter(|&port| is_active(found, port));
+    let infos: Vec<_> = ends.filter_map(|port| manager.port_info(port)).collect();
+    let keyed = || infos.iter().filter(|info| info.m_key == config.m_key);
+    let lease = of_most(keyed().map(|info| info.m_key_lease_period));
+    if let Some(lease) = lease.filter(|&held| held != config.m_key_lease_s) {
+        tracing::warn!("ports forgot their M_Key {lease} s after a violation, and keep it for ever now");
+    }
+    let Some(held) = of_most(keyed().map(|info| info.m_key_protect_bits)).filter(|&held| held > wanted) else {
+        return wanted;
+    };
+    tracing::info!("ports are under M_Key protection {held}, which is kept");
+    held
+}
+
 /// The data VLs that most ports have in operation that carry data; none if none says so.
 fn lanes_of_most<T: Transport>(manager: &Manager<T>, found: &Discovered) -> Option<u8> {
     of_most(carrying(found).filter_map(|port| manager.port_info(port)?.operational_vls.lanes()))
@@ -422,7 +461,7 @@ pub(super) fn keeping_their_lids(found: &Discovered, lmc: Lmc) -> BTreeSet<PortI
     fabric.lid_ports().filter(flows).filter(suits).collect()
 }
 
-/// What a sweep found, with its lanes settled and with LIDs, and whether something is left for later because it
+/// What a sweep found, with its lanes set and with LIDs, and whether something is left for later because it
 /// carries nothing and would take lanes out of operation.
 pub(super) fn equipped<T: Transport>(
     manager: &Manager<T>,
@@ -442,7 +481,7 @@ pub(super) fn equipped<T: Transport>(
     Ok((fabric, wide.is_some()))
 }
 
-/// The fabric with its lanes settled and with the LIDs that `assign` gives.
+/// The fabric with its lanes set and with the LIDs that `assign` gives.
 pub(super) fn equip(
     found: &Fabric,
     config: &Config,
@@ -465,7 +504,7 @@ fn brought_up(fabric: Arc<Fabric>, sm: PortId, routing: FoundRouting, arrival: S
         routed_by: Some(function.routed_by()),
         instead,
         pending: None,
-        newcomers: false,
+        change_is_due: false,
     }
 }
 
@@ -576,6 +615,19 @@ fn without_newcomers(found: &Discovered, fabric: &Fabric, odd: &BTreeSet<PortId>
         return None;
     }
     Some(within_reach(&fabric.without_links(&cables), found.sm_port))
+}
+
+/// The cables of a fabric that another of the same indices lacks.
+fn cables_beyond(known: &Fabric, alive: &Fabric) -> Vec<(PortId, PortId)> {
+    known.links().filter(|&(one, _)| alive.peer(one).is_none()).collect()
+}
+
+fn log_lost(known: &Fabric, fabric: &Fabric) {
+    let what = difference::moved(known, fabric).unwrap_or_default();
+    tracing::warn!(
+        what,
+        "happened while no manager was there: the tables are adopted as those of the subnet before, and led around it next"
+    );
 }
 
 fn log_newcomers(fabric: &Fabric, rest: &Fabric) {

@@ -20,7 +20,7 @@ use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use std::sync::Arc;
 
-/// A change, and what stands in for what the user settled, in words, if anything does.
+/// A change, and what stands in for what the user configured, in words, if anything does.
 pub(super) struct FoundChange {
     pub(super) prepared: Prepared,
     pub(super) instead: Option<String>,
@@ -28,10 +28,10 @@ pub(super) struct FoundChange {
     pub(super) is_partial: bool,
 }
 
-/// Prepares a change to `after`: as settled, else by what stands in for that.
+/// Prepares a change to `after`: as configured, else by what stands in for that.
 ///
 /// # Errors
-/// The port failed; or nothing stands in, or does either, and then why not as settled.
+/// The port failed; or nothing stands in, or does either, and then why not as configured.
 pub(super) async fn prepared<T: Transport>(
     driver: &mut Driver<Watched<T>>,
     config: &Config,
@@ -42,12 +42,12 @@ pub(super) async fn prepared<T: Transport>(
         // No time passes, so a run does not depend on what was found out ahead.
         Planning::Inline => driver.preparation(after),
     };
-    let settled = match attempt(driver, config, preparation.clone()).await? {
+    let failed = match attempt(driver, config, preparation.clone()).await? {
         Ok(prepared) => return Ok(FoundChange { prepared, instead: None, is_partial: false }),
         Err(error) => error,
     };
-    let Some(fallback) = config.fallback.as_ref().filter(|_| can_be_mended(&settled)) else {
-        return Err(settled.into());
+    let Some(fallback) = config.fallback.as_ref().filter(|_| can_be_mended(&failed)) else {
+        return Err(failed.into());
     };
     let by_auto = (!config.auto).then(|| (config.engine.clone(), "scheme auto".to_string()));
     let by_engine = (fallback.clone(), format!("scheme auto, engine {}", fallback.name()));
@@ -55,7 +55,7 @@ pub(super) async fn prepared<T: Transport>(
     for (engine, name) in by_auto.into_iter().chain([by_engine]) {
         match attempt(driver, config, preparation.clone().otherwise(engine)).await? {
             Ok(prepared) => {
-                let instead = format!("{name}, in place of {chosen}, by which no change can be made: {settled}");
+                let instead = format!("{name}, in place of {chosen}, by which no change can be made: {failed}");
                 return Ok(FoundChange { prepared, instead: Some(instead), is_partial: false });
             }
             Err(error) => tracing::warn!(%error, "{name} finds no change either"),
@@ -66,11 +66,11 @@ pub(super) async fn prepared<T: Transport>(
     match computed(manager, config.planning, || preparation.partly()).await? {
         Some(prepared) => {
             let instead = format!(
-                "forwarding entries alone, which serve some of the hosts, in place of {chosen}: no change serves all: {settled}"
+                "forwarding entries alone, which serve some of the hosts, in place of {chosen}: no change serves all: {failed}"
             );
             Ok(FoundChange { prepared, instead: Some(instead), is_partial: true })
         }
-        None => Err(settled.into()),
+        None => Err(failed.into()),
     }
 }
 
@@ -109,20 +109,20 @@ pub(super) struct FoundRouting {
     pub(super) instead: Option<String>,
 }
 
-/// Routes a subnet: by the engine that was settled, else by the one that stands in.
+/// Routes a subnet: by the engine that was configured, else by the one that stands in.
 ///
 /// # Errors
-/// Why not by the one that was settled, where nothing stands in, or does either.
+/// Why not by the one that was configured, where nothing stands in, or does either.
 pub(super) fn routed(config: &Config, fabric: &Fabric, sm: PortId) -> Result<FoundRouting, SmError> {
-    let settled = match routed_by(&*config.engine, config, fabric, sm) {
+    let failed = match routed_by(&*config.engine, config, fabric, sm) {
         Ok(found) => return Ok(found),
         Err(error) => error,
     };
-    let Some(fallback) = &config.fallback else { return Err(settled) };
+    let Some(fallback) = &config.fallback else { return Err(failed) };
     match routed_by(&**fallback, config, fabric, sm) {
         Ok(found) => {
             let (other, chosen) = (fallback.name(), config.engine.name());
-            let instead = match &settled {
+            let instead = match &failed {
                 SmError::Route(why) => {
                     // One engine has named itself.
                     let why = why.to_string();
@@ -139,7 +139,7 @@ pub(super) fn routed(config: &Config, fabric: &Fabric, sm: PortId) -> Result<Fou
         }
         Err(error) => {
             tracing::warn!(%error, engine = fallback.name(), "the engine that stands in finds no routing either");
-            Err(settled)
+            Err(failed)
         }
     }
 }

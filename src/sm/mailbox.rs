@@ -63,7 +63,7 @@ pub enum Happening {
     Failed(String),
     /// What somebody else had changed was written again.
     Mended(String),
-    /// What stands in for what the user settled, and why.
+    /// What stands in for what the user configured, and why.
     Instead(String),
     /// What the journal has lost of what earlier managers have set aside.
     Forgotten(String),
@@ -98,7 +98,7 @@ pub struct SubnetView {
     pub closed_ends: usize,
     /// Why no change by `double` is possible, if none is.
     pub without_double: Option<String>,
-    /// What stands in for what the user settled, and why, if anything does.
+    /// What stands in for what the user configured, and why, if anything does.
     pub instead: Option<String>,
     /// What follows from it that the journal takes no record, and why, if it takes none.
     pub unrecorded: Option<String>,

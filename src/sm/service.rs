@@ -67,10 +67,11 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
         until,
         attempt: Attempt::default(),
         refusals: Refusals::default(),
-        settled: SubnetWish {
+        wished: SubnetWish {
             lmc: context.config.lmc,
             data_vls: context.config.data_vls,
             subnet_prefix: context.config.subnet_prefix,
+            m_key_protection: context.config.m_key_protection,
         },
     };
     let mut commands = VecDeque::from(lifecycle::begin().1);
@@ -97,16 +98,17 @@ struct Service<T> {
     until: RunUntil,
     attempt: Attempt,
     refusals: Refusals,
-    settled: SubnetWish,
+    wished: SubnetWish,
 }
 
-/// What the user settled of a subnet. One that carries traffic may have another LMC or other data VLs, which are kept
-/// as long as this manager knows it.
+/// What the user configured of a subnet. One that carries traffic may have another LMC, other data VLs, another prefix
+/// or a stricter protection, which are kept as long as this manager knows it.
 #[derive(Clone, Copy)]
 struct SubnetWish {
     lmc: Lmc,
     data_vls: u8,
     subnet_prefix: u64,
+    m_key_protection: u8,
 }
 
 /// How an attempt to bring the subnet up has ended.
@@ -215,7 +217,7 @@ impl<T: Transport> Service<T> {
                     (self.subnet, answer) = match command {
                         LifecycleCommand::Look => look(manager, &mut self.peers, context).await,
                         LifecycleCommand::BringUp => {
-                            bring_up(manager, found, context, &mut self.attempt, self.settled).await
+                            bring_up(manager, found, context, &mut self.attempt, self.wished).await
                         }
                         other => unreachable!("{} is commanded only while the subnet is up", other.name()),
                     };
@@ -371,17 +373,19 @@ async fn bring_up<T: Transport>(
     found: Option<Box<Discovered>>,
     context: &mut Context,
     attempt: &mut Attempt,
-    settled: SubnetWish,
+    wished: SubnetWish,
 ) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
     let mut found = found.expect("a subnet is brought up after a look only");
     attempt.began_ns = manager.now_ns();
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
     manager.forget_p_keys();
-    context.config.lmc = bring_up::lmc_to_keep(&found, settled.lmc, context.config.lmc_is_required);
-    context.config.subnet_prefix = settled.subnet_prefix;
+    context.config.lmc = bring_up::lmc_to_keep(&found, wished.lmc, context.config.lmc_is_required);
+    context.config.subnet_prefix = wished.subnet_prefix;
     context.config.subnet_prefix = bring_up::prefix_to_keep(&manager, &found, &context.config);
-    context.config.data_vls = settled.data_vls;
+    context.config.m_key_protection = wished.m_key_protection;
+    context.config.m_key_protection = bring_up::protection_to_keep(&manager, &found, &context.config);
+    context.config.data_vls = wished.data_vls;
     context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
     match bring_up_what_answers(&mut manager, &mut found, context).await {
         Ok(up) => end_bring_up(*manager, up, context, attempt).await,
@@ -529,5 +533,7 @@ async fn begin<T: Transport>(
     let equipped = bring_up::equipped(manager, context, found);
     let (fabric, is_less) = equipped.inspect_err(|error| bring_up::note_too_short(manager, found, error))?;
     let up = bring_up::bring_up(manager, context, found, fabric).await?;
-    Ok(BroughtUp { newcomers: up.newcomers || is_less, ..up })
+    // What is not used is named by a survey alone.
+    let is_less = is_less || !found.doubled.is_empty();
+    Ok(BroughtUp { change_is_due: up.change_is_due || is_less, ..up })
 }

@@ -67,6 +67,12 @@ pub(super) fn lesser(sighting: &Sighting) -> Vec<DeviceFault> {
             faults.push(DeviceFault::unfit(found, node, attribute, why));
         }
     }
+    for &(node, at) in &sighting.discovered.doubled {
+        let place = found.describe_port(at);
+        let why =
+            format!("a second device with its GUID is at {place}, and is not used; give that one a GUID of its own");
+        faults.push(DeviceFault::unfit(found, node, AttributeId::NodeInfo, why));
+    }
     faults
 }
 

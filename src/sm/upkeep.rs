@@ -59,12 +59,12 @@ pub(super) struct Upkeep<T> {
     sighting: Option<Sighting>,
     /// Where the round of questions about drift goes on.
     rounds: drift::Rounds,
-    /// What stands in for what the user settled, and why.
+    /// What stands in for what the user configured, and why.
     instead: Option<String>,
     /// Whether that serves some only, as long as something is lost.
     is_partial: bool,
-    /// Whether something is known to be there and still to be brought in.
-    newcomers: bool,
+    /// Whether a change is known to be due, though nothing was noticed since.
+    change_is_due: bool,
     /// The end ports whose clients are still to be asked to register again.
     pub(super) registering: Registering,
     /// While the manager's own port leads nowhere.
@@ -102,7 +102,7 @@ impl<T: Transport> Upkeep<T> {
         context.mailbox.borrow_mut().abort_by(driver.abort_handle());
         let pace = SweepPace::new(context.pace);
         let rounds = drift::Rounds::default();
-        let (seen, newcomers) = (Seen::Quiet, up.newcomers);
+        let (seen, change_is_due) = (Seen::Quiet, up.change_is_due);
         let (sighting, instead, is_partial) = (None, None, false);
         let registering = Registering::default();
         let unreached = None;
@@ -115,7 +115,7 @@ impl<T: Transport> Upkeep<T> {
             rounds,
             instead,
             is_partial,
-            newcomers,
+            change_is_due,
             registering,
             unreached,
         };
@@ -304,7 +304,7 @@ impl<T: Transport> Upkeep<T> {
         }
         let trial_ns = self.driver.subnet().manager().next_trial_ns();
         let is_due = trial_ns.is_some_and(|trial_ns| self.now_ns() >= trial_ns);
-        if std::mem::take(&mut self.newcomers) || is_due {
+        if std::mem::take(&mut self.change_is_due) || is_due {
             // The survey that follows finds it, as something that comes.
             return Ok(Some(LifecycleEvent::Noticed));
         }
@@ -425,7 +425,7 @@ impl<T: Transport> Upkeep<T> {
         drift::mend(&mut self.driver.subnet_mut().manager, &context.config, running, found).await
     }
 
-    /// Says what stands in for what the user settled, if anything does.
+    /// Says what stands in for what the user configured, if anything does.
     fn stands_in(&mut self, context: &Context, instead: Option<String>) {
         if let Some(what) = instead.as_ref().filter(|_| self.instead != instead) {
             tracing::warn!("{what}");
@@ -841,7 +841,7 @@ impl<T: Transport> Upkeep<T> {
     }
 }
 
-/// How the user settled that changes are made.
+/// How the user has changes made.
 pub(super) fn intent(config: &Config) -> Intent {
     Intent { auto: config.auto, ..Intent::by(config.engine.clone(), Scheme::Double, config.policy) }
 }

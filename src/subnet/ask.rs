@@ -134,7 +134,7 @@ impl<T: Transport> Manager<T> {
             }
             done.push(completed);
         };
-        self.run_until(&mut exchange, on, |manager| manager.is_interrupted(until_event)).await?;
+        self.run_until(&mut exchange, on, |manager, _| manager.is_interrupted(until_event)).await?;
         for completed in done {
             let tag = completed.request.tag as usize;
             answers[tag] = Some(match answered_or_failed(completed) {

@@ -97,6 +97,9 @@ pub enum SubnetError {
         /// Which, the first of them by name.
         standing: String,
     },
+    /// A device did not answer in its time, and the subnet reported a change meanwhile.
+    #[error("the subnet changed before the first write, and is looked at again")]
+    Changed,
     /// The process stood still for so long that another manager may have written.
     #[error("this manager stood still, and writes nothing before it has read the subnet anew")]
     StoodStill,

@@ -199,7 +199,7 @@ impl<T: Transport> Manager<T> {
                 exchange.forget_reads();
             }
         };
-        let ran = self.run_until(&mut exchange, on, |manager| !manager.events.is_empty()).await;
+        let ran = self.run_until(&mut exchange, on, |manager, _| !manager.events.is_empty()).await;
         for failed in &uncleared {
             let switch = NodeId(failed.request.queue);
             self.request_went(switch, AttributeId::SwitchInfo, Method::Set, Err(failed));

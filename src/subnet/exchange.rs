@@ -249,7 +249,8 @@ impl Exchange {
         Exchange { rounds_under_loss: 1, ..Exchange::new(timing) }
     }
 
-    /// An exchange of `Set`s of what devices hold: an event ends it at once, and none is repeated later.
+    /// An exchange whose `Set`s change nothing that a plan relies on: an event ends it at once, and none is repeated
+    /// later.
     pub(super) fn let_go_by_an_event(timing: Timing) -> Exchange {
         Exchange { lets_go: true, ..Exchange::of_one_round(timing) }
     }
@@ -454,6 +455,11 @@ impl Exchange {
     /// Drops requests that only read, outstanding or not: they change nothing, so there is no need to wait for them.
     pub(super) fn forget_reads(&mut self) {
         self.forget(|request| request.method == Method::Get);
+    }
+
+    /// Whether a request has had no answer in its time, and waits for one again.
+    pub(super) fn repeats(&self) -> bool {
+        self.flights.values().any(|flight| flight.sent > 1)
     }
 
     /// Drops what an event ends: requests that only read; all, if it is an exchange that lets go. Returns when the last

@@ -16,10 +16,14 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::transport::Transport;
 use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// What an SMP asks, in its tag: 0, SwitchInfo; else PortInfo of the port with this number.
 const SWITCH: u64 = 0;
+
+/// How often a glance is made before it waits for whoever does not answer.
+const MOST_GLANCES: usize = 4;
 
 /// A glance in progress.
 struct Glancing<'a> {
@@ -124,16 +128,34 @@ impl<T: Transport> Manager<T> {
         if !is_known || self.own_port_is_down() {
             return Ok(Glance::Unsure);
         }
-        let mut exchange = Exchange::of_one_round(self.timing);
+        for _ in 1..MOST_GLANCES {
+            if let Some(glance) = self.glance_once(&fabric, sm, true).await? {
+                return Ok(glance);
+            }
+            // What they report is looked at now.
+            self.events.clear();
+        }
+        Ok(self.glance_once(&fabric, sm, false).await?.expect("nothing cuts it short"))
+    }
+
+    /// One walk over the switches. None if it is cut short, as `until_event` allows: a device does not answer in its
+    /// time, and the subnet has reported a change meanwhile, which may be that this device died.
+    async fn glance_once(
+        &mut self,
+        fabric: &Fabric,
+        sm: PortId,
+        until_event: bool,
+    ) -> Result<Option<Glance>, SubnetError> {
+        let mut exchange = Exchange::let_go_by_an_event(self.timing);
         let (nodes, home) = (fabric.node_count(), fabric.port(sm).node);
         let mut glancing = Glancing {
-            fabric: &fabric,
+            fabric,
             changed: std::mem::take(&mut self.changed),
             asked: vec![false; nodes],
             open: vec![0; nodes],
             down: Vec::new(),
             unsure: false,
-            of_others: fabric.switches().filter(|&switch| !self.clears_bit_of(&fabric, switch)).collect(),
+            of_others: fabric.switches().filter(|&switch| !self.clears_bit_of(fabric, switch)).collect(),
         };
         let first = match fabric.node(home).is_switch() {
             true => Some((home, DirectedPath::default())),
@@ -151,17 +173,30 @@ impl<T: Transport> Manager<T> {
                 exchange.forget_reads();
             }
         };
-        self.run(&mut exchange, on).await?;
+        let is_cut = Cell::new(false);
+        let died = |manager: &Manager<T>, exchange: &Exchange| {
+            is_cut.set(is_cut.get() || until_event && !manager.events.is_empty() && exchange.repeats());
+            is_cut.get()
+        };
+        let quiet_at_ns = self.quiet_at_ns;
+        self.run_until(&mut exchange, on, died).await?;
+        if is_cut.get() {
+            // Copies of a `Set` may be under way that clears a bit, and the sweep after the change reads the ports: no
+            // write waits for them.
+            self.quiet_at_ns = quiet_at_ns;
+            self.changed.append(&mut glancing.changed);
+            return Ok(None);
+        }
         if self.transport.now_ns() < self.quiet_at_ns {
             // A late copy of a `Set` may clear what a later change sets.
             self.changed.append(&mut glancing.changed);
         }
         if glancing.unsure || glancing.is_contradicted() {
-            return Ok(Glance::Unsure);
+            return Ok(Some(Glance::Unsure));
         }
         if glancing.down.is_empty() {
             self.found = Freshness::Known;
-            return Ok(Glance::Same);
+            return Ok(Some(Glance::Same));
         }
         // Known once the caller has set what is left.
         self.found = Freshness::New;
@@ -169,6 +204,6 @@ impl<T: Transport> Manager<T> {
         let paths = DirectedPaths::new(&rest, sm);
         let present = rest.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);
         let gone: Vec<NodeId> = present.filter(|&node| !paths.reaches(node)).collect();
-        Ok(Glance::Less(rest.without_nodes(&gone)))
+        Ok(Some(Glance::Less(rest.without_nodes(&gone))))
     }
 }

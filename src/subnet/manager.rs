@@ -118,6 +118,8 @@ pub struct Manager<T> {
     pub(super) reserved: Option<ReservedLevel>,
     /// Switches of the longest way of the routing in force, once it is known.
     pub(super) longest_way: Option<u32>,
+    /// The switches that packets may be in while a plan runs; all before there was one.
+    pub(super) ways_through: Option<BTreeSet<NodeId>>,
     /// From where counters of data count.
     pub(super) zero: CounterZero,
     /// Which kinds of switches report whether they choose outputs by themselves.
@@ -227,6 +229,7 @@ impl<T: Transport> Manager<T> {
             asked_clients: AskedClients::default(),
             reserved: None,
             longest_way: None,
+            ways_through: None,
             zero: CounterZero::default(),
             found: Freshness::Stale,
             changed: BTreeSet::new(),
@@ -314,7 +317,7 @@ impl<T: Transport> Manager<T> {
         exchange: &mut Exchange,
         on: impl FnMut(&mut Exchange, Completed),
     ) -> Result<(), SubnetError> {
-        self.run_until(exchange, on, |_| false).await
+        self.run_until(exchange, on, |_, _| false).await
     }
 
     /// Runs an exchange to its end, but drops requests that only read as soon as `is_settled`, and all of an exchange
@@ -323,12 +326,21 @@ impl<T: Transport> Manager<T> {
         &mut self,
         exchange: &mut Exchange,
         mut on: impl FnMut(&mut Exchange, Completed),
-        is_settled: impl Fn(&Manager<T>) -> bool,
+        is_settled: impl Fn(&Manager<T>, &Exchange) -> bool,
     ) -> Result<(), SubnetError> {
+        let settle = |manager: &mut Manager<T>, exchange: &mut Exchange| {
+            if is_settled(manager, exchange)
+                && let Some(last_sent_ns) = exchange.cut_short()
+            {
+                let quiet_at_ns = last_sent_ns.saturating_add(manager.timing.smp_lifetime_ns);
+                manager.quiet_at_ns = manager.quiet_at_ns.max(quiet_at_ns);
+            }
+        };
         let (loss, until_ns) = self.loss;
         if self.transport.now_ns() < until_ns {
             exchange.expect_loss(loss);
         }
+        let mut has_waited = false;
         loop {
             // Expired requests make room in the window, so they are handled before the next is sent.
             while let Some(done) = exchange.expire(self.transport.now_ns()) {
@@ -336,19 +348,21 @@ impl<T: Transport> Manager<T> {
                 on(exchange, done);
             }
             self.send_due(exchange).await?;
+            if std::mem::take(&mut has_waited) {
+                settle(self, exchange);
+            }
             let Some(deadline_ns) = exchange.deadline_ns() else {
                 if let Some(answered) = exchange.met_loss() {
                     self.loss = (answered, self.transport.now_ns().saturating_add(LOSSY_NS));
                 }
                 return Ok(());
             };
-            let Some(datagram) = self.receive(deadline_ns).await? else { continue };
+            let Some(datagram) = self.receive(deadline_ns).await? else {
+                has_waited = true;
+                continue;
+            };
             let answer = self.sort_in(datagram).await?;
-            if is_settled(self)
-                && let Some(last_sent_ns) = exchange.cut_short()
-            {
-                self.quiet_at_ns = self.quiet_at_ns.max(last_sent_ns.saturating_add(self.timing.smp_lifetime_ns));
-            }
+            settle(self, exchange);
             let Some((tid, answer)) = answer else { continue };
             match exchange.answer(tid, answer) {
                 Some(done) => {
@@ -546,23 +560,40 @@ impl<T: Transport> Manager<T> {
     /// # Errors
     /// A device stayed silent or refused. All requests are completed first.
     pub(super) async fn ask_all(&mut self, requests: Vec<MadRequest>) -> Result<Vec<MadAnswer>, SubnetError> {
+        self.ask_while(requests, |_, _| true).await
+    }
+
+    /// The same before anything is written: a device that does not answer in its time is not waited for if the subnet
+    /// has reported a change, which may be that this device died.
+    ///
+    /// # Errors
+    /// Those of [`Manager::ask_all`], and that.
+    pub(super) async fn ask_all_or_change(&mut self, requests: Vec<MadRequest>) -> Result<Vec<MadAnswer>, SubnetError> {
+        self.ask_while(requests, |manager, exchange| manager.events.is_empty() || !exchange.repeats()).await
+    }
+
+    async fn ask_while(
+        &mut self,
+        requests: Vec<MadRequest>,
+        goes_on: impl Fn(&Manager<T>, &Exchange) -> bool,
+    ) -> Result<Vec<MadAnswer>, SubnetError> {
         let mut exchange = Exchange::new(self.timing);
         let mut answers: Vec<Option<MadAnswer>> = vec![None; requests.len()];
         let mut failure = None;
         for (tag, request) in requests.into_iter().enumerate() {
             exchange.submit(MadRequest { tag: tag as u64, ..request });
         }
-        self.run(&mut exchange, |_, done| {
+        let on = |_: &mut Exchange, done: Completed| {
             let tag = done.request.tag as usize;
             match answered_or_failed(done) {
                 Ok((_, answer)) => answers[tag] = Some(answer),
                 Err(failed) => failure = Some(failed),
             }
-        })
-        .await?;
+        };
+        self.run_until(&mut exchange, on, |manager, exchange| !goes_on(manager, exchange)).await?;
         match failure {
             Some(failed) => Err(self.explain(failed)),
-            None => Ok(answers.into_iter().flatten().collect()),
+            None => answers.into_iter().collect::<Option<_>>().ok_or(SubnetError::Changed),
         }
     }
 
@@ -718,8 +749,9 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.sources.settle_ns()
     }
 
-    fn ways_are(&mut self, switches: u32) {
-        self.longest_way = Some(switches);
+    fn ways_are(&mut self, longest: u32, through: &[NodeId]) {
+        self.longest_way = Some(longest);
+        self.ways_through = Some(through.iter().copied().collect());
     }
 
     async fn drain(
@@ -809,7 +841,7 @@ impl<T: Transport> Manager<T> {
         let mut sweep = Sweep::begin(&mut exchange, self.health.left_out(), self.clears.clone(), before.clone());
         self.has_cleared = self.clears.clone();
         let on = |exchange: &mut Exchange, done| sweep.take(exchange, done);
-        self.run_until(&mut exchange, on, |manager| manager.is_interrupted(until_event)).await?;
+        self.run_until(&mut exchange, on, |manager, _| manager.is_interrupted(until_event)).await?;
         self.unanswered = sweep.unanswered().clone();
         if self.is_interrupted(until_event) {
             self.unanswered.extend(before);

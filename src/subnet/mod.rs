@@ -48,7 +48,7 @@ pub use sweep::Discovered;
 pub use timing::Timing;
 
 use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, Half, Lid, PortNum, ReservedLevel, VlSet};
 use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use async_trait::async_trait;
@@ -193,8 +193,8 @@ macro_rules! as_the_manager {
             self.manager.settle_ns()
         }
 
-        fn ways_are(&mut self, switches: u32) {
-            self.manager.ways_are(switches);
+        fn ways_are(&mut self, longest: u32, through: &[$crate::fabric::NodeId]) {
+            self.manager.ways_are(longest, through);
         }
 
         fn pending_event(&mut self) -> Option<$crate::subnet::SubnetEvent> {
@@ -267,8 +267,10 @@ pub trait SubnetManager {
     fn outlook_is(&mut self, _outlook: Outlook) {}
 
     /// Sets the most switches that a packet passes on a way of the routing in force: a drain by age must outlast it,
-    /// and so must a flush if the spare half was open until the split.
-    fn ways_are(&mut self, switches: u32);
+    /// and so must a flush if the spare half was open until the split. And sets the switches that a packet may be in
+    /// while a plan runs: what came back, and is still to be brought in, has no part in it and keeps no barrier
+    /// waiting.
+    fn ways_are(&mut self, longest: u32, through: &[NodeId]);
 
     /// Waits until the retiring lanes are empty everywhere according to `observer`. Sources must have moved.
     async fn drain(

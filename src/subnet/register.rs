@@ -119,7 +119,7 @@ impl<T: Transport> Manager<T> {
         let quiet_at_ns = self.quiet_at_ns;
         let mut ended: Vec<Completed> = Vec::new();
         let on = |_: &mut Exchange, completed| ended.push(completed);
-        let ran = self.run_until(&mut exchange, on, |manager| manager.is_interrupted(true)).await;
+        let ran = self.run_until(&mut exchange, on, |manager, _| manager.is_interrupted(true)).await;
         // What these copies write is held anyway: sweeps and tables need not wait for them.
         let copies_until_ns = std::mem::replace(&mut self.quiet_at_ns, quiet_at_ns);
         self.asked_clients.copies_until_ns = self.asked_clients.copies_until_ns.max(copies_until_ns);

@@ -31,6 +31,8 @@ pub struct Discovered {
     /// Ports of switches that let data through to a device that is left out
     /// ([`Manager::leave_out_faulty`](super::Manager::leave_out_faulty)).
     pub to_left_out: Vec<PortId>,
+    /// Devices whose GUID another device has too, and the port at which that one is, which is omitted.
+    pub doubled: Vec<(NodeId, PortId)>,
     /// Omissions, and their reasons.
     pub notices: Vec<String>,
 }
@@ -134,6 +136,8 @@ pub(super) struct Sweep {
     cabled: BTreeMap<FoundPort, FoundPort>,
     questions: Vec<Question>,
     notices: Vec<String>,
+    /// GUIDs that two devices have, and where the one is that is omitted.
+    doubled: BTreeSet<(Guid, FoundPort)>,
     /// Ports beyond which no device was asked, since directed routes are not that long.
     too_far: BTreeSet<FoundPort>,
     home: Option<FoundPort>,
@@ -343,6 +347,7 @@ impl Sweep {
             place(stays),
             place(goes)
         ));
+        self.doubled.insert((guid, goes));
         self.cabled.remove(&goes);
         self.cabled.insert(stays, arrived);
         self.cabled.insert(arrived, stays);
@@ -445,10 +450,15 @@ impl Sweep {
         let sm_port = sm_port.ok_or_else(|| SubnetError::NoPath { attempted: format!("own port {num}") })?;
         let silent = self.silent(&fabric, &port_states, &nodes);
         let to_left_out = self.to_left_out(&fabric, &port_states, &nodes);
+        let doubled = self.doubled.iter().filter_map(|&(guid, at)| {
+            let port = nodes[at.node].and_then(|node| fabric.port_at(node, at.num));
+            fabric.by_guid(guid).zip(port)
+        });
+        let doubled = doubled.collect();
         // Sorted, because the order of answers must not show.
         self.notices.sort_unstable();
         let notices = std::mem::take(&mut self.notices);
-        Ok(Discovered { fabric, sm_port, port_states, silent, to_left_out, notices })
+        Ok(Discovered { fabric, sm_port, port_states, silent, to_left_out, doubled, notices })
     }
 
     /// Ports of switches that have a link, and beyond which a device is omitted because it does not answer all that it

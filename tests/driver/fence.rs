@@ -226,7 +226,7 @@ fn flushed_behind_fence(topology: &str, seed: u64) -> (u32, u64) {
     manager.move_sources(SourceControl::Fenced { settle_ns: MS });
     let mut manager = Witnessed::new(transport.clone(), manager, 0);
     manager.set_topology(&fabric, plan.draft().sm);
-    manager.ways_are(plan.longest_way());
+    manager.ways_are(plan.longest_way(), &fabric.switches().collect::<Vec<_>>());
     let table = |port: PortId| {
         let at = fabric.port(port);
         (port, *plan.tables_at(1).sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num))

@@ -174,6 +174,15 @@ fn two_devices_under_one_guid_cost_nobody_else_anything() {
     subnet.console(&format!("Guid \"{name}\"[1] {:#018x}", second.guid.0 + 1));
     let swept = manager.ask(&subnet, "status", &["--sweep"]);
     assert!(manager.log().contains("two devices have the GUID"), "{}{}", swept.errors, manager.log());
+    // Somebody has no connection, so status says who, and a manager that starts now says so as well.
+    let is_named = |manager: &Sm, subnet: &_| {
+        let status = manager.ask(subnet, "status", &[]);
+        status.code == Some(1) && status.output.contains("a second device with its GUID is at ")
+    };
+    subnet.wait("the second device to be named", LIMIT, || is_named(&manager, &subnet));
+    drop(manager);
+    let manager = Sm::bring_up(&subnet, &place.node, &[]);
+    subnet.wait("the second device to be named again", LIMIT, || is_named(&manager, &subnet));
     subnet.unlink(topology.node(place.root).description.trim(), None);
     let cas = topology.end_ports().count() as u64;
     let switches = topology.switches().count() as u64 - 1;

@@ -118,6 +118,12 @@ fn a_manager_whose_planning_takes_time_gives_hosts_ways_first() {
 fn finds_the_rest(mut scene: Scene, at: &str) {
     assert!(scene.unreached(&[]).is_empty(), "{at}: hosts have their ways");
     assert!(awaited(&mut scene, |scene| scene.arrival().is_some()), "{at}: {:?}", scene.failures());
+    // The tables are adopted with the cable that led there, and a change follows.
+    let is_mended = |scene: &Scene| {
+        let mailbox = scene.mailbox.borrow();
+        mailbox.view.running.as_ref().is_some_and(|running| !running.has_lost_something())
+    };
+    assert!(awaited(&mut scene, is_mended), "{at}: {:?}", scene.failures());
     scene.pass(5 * S);
     is_whole(&scene, at);
     assert!(scene.failures().is_empty(), "{at}: {:?}", scene.failures());

@@ -126,3 +126,26 @@ fn who_is_silent_when_it_comes_is_taken_in_once_it_answers() {
     scene.transport.with(|sim| sim.heal_node(node));
     assert!(scene.until(65 * S, |scene| scene.unreached(&[]).is_empty()), "{:?}", scene.failures());
 }
+
+/// The second switch dies while the manager looks at what the first one broke: it is not waited for until all tries are
+/// over.
+#[test]
+fn two_switches_that_die_one_after_the_other_cost_no_more_than_a_try() {
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    let [leaf, spine] = ["leaf-2", "spine-3"].map(|name| scene.node(name));
+    let mut worst_ns = 0;
+    for delay_us in (0..1_500).step_by(50) {
+        scene.pass(5 * S);
+        scene.transport.with(|sim| sim.kill(leaf));
+        scene.pass(delay_us * MS / 1_000);
+        scene.transport.with(|sim| sim.kill(spine));
+        let gone = [scene.hosts_on(leaf), vec![leaf]].concat();
+        let began_ns = scene.now_ns();
+        assert!(scene.until(S, |scene| scene.unreached(&gone).is_empty()), "{delay_us}: {:?}", scene.failures());
+        worst_ns = worst_ns.max(scene.now_ns() - began_ns);
+        scene.transport.with(|sim| [leaf, spine].into_iter().for_each(|switch| sim.revive(switch)));
+        assert!(scene.until(20 * S, |scene| scene.unreached(&[]).is_empty()), "{delay_us}: {:?}", scene.failures());
+    }
+    assert!(worst_ns < 10 * MS, "{worst_ns} ns");
+}

@@ -54,3 +54,20 @@ fn a_device_under_another_key_is_left_out() {
     assert!(degraded.iter().all(|at| at.left_out && at.device == "host-9 HCA-1"), "{degraded:?}");
     assert_eq!(degraded.len(), 1);
 }
+
+/// An earlier manager that let nobody read the devices without the key had a reason for it.
+#[test]
+fn a_stricter_protection_is_kept() {
+    let setup = Setup { m_key: KEY, m_key_protection: 2, ..Setup::default() };
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup, &[]);
+    assert!(scene.until(S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    let mut heir = scene.another(Setup { m_key_protection: 1, ..setup });
+    assert!(heir.until(S, |heir| heir.arrival().is_some()), "{:?}", heir.failures());
+    assert_eq!(heir.arrival(), Some(SubnetArrival::Adopted));
+    heir.pass(3 * S);
+    // Under protection 1 all could be read, and it would say whose key that is.
+    let mut stranger = heir.another(Setup { m_key: 0, ..setup });
+    stranger.pass(10 * S);
+    let failures = stranger.failures();
+    assert!(!failures.is_empty() && failures.iter().all(|why| !why.contains("hold an M_Key")), "{failures:?}");
+}

@@ -10,6 +10,7 @@ mod hung;
 mod instead;
 mod keys;
 mod lanes_last;
+mod lost_cables;
 mod masters;
 mod odd_ports;
 mod one_device;

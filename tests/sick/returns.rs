@@ -3,6 +3,7 @@
 use super::scene::{S, Scene, Setup};
 use reconfig::fabric::{FabricBuilder, NodeKind};
 use reconfig::ids::{Guid, PortNum};
+use reconfig::plan::Observer;
 use reconfig::sim::SimConfig;
 use reconfig::wire::PortState;
 
@@ -72,4 +73,31 @@ fn become_active_after_all_switches(scene: &mut Scene) {
     let is_out_of_turn = |scene: &Scene| active(scene, &ends) > 0 && active(scene, &of_switches) < of_switches.len();
     assert!(!scene.until(5 * S, is_out_of_turn), "{:?}", scene.failures());
     assert_eq!(active(scene, &ends), ends.len());
+}
+
+/// What came back empty has no limit to the age of packets yet, and none is in it: a loss meanwhile does not wait for
+/// it.
+#[test]
+fn a_loss_meanwhile_does_not_wait_for_what_comes_back() {
+    let setup = Setup { observer: Observer::Lifetime, ..Setup::default() };
+    let mut scene = Scene::cold("torus:5x5,1", SimConfig::default(), setup, &[]);
+    assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(5 * S);
+    let [back, first, second] = ["switch-3-1", "switch-2-2", "switch-4-2"].map(|name| scene.node(name));
+    for pause_us in [0, 200, 1_000, 3_000, 10_000] {
+        scene.transport.with(|sim| sim.kill(back));
+        scene.pass(3 * S);
+        scene.transport.with(|sim| sim.revive(back));
+        scene.transport.with(|sim| sim.kill(first));
+        scene.pass(pause_us * S / 1_000_000);
+        scene.transport.with(|sim| sim.kill(second));
+        let gone = [first, second].map(|switch| [scene.hosts_on(switch), vec![switch]].concat()).concat();
+        let served = scene.until(5 * S, |scene| scene.unreached(&gone).is_empty());
+        assert!(served, "{pause_us} us: {:?}", scene.failures());
+        scene.transport.with(|sim| [first, second].into_iter().for_each(|switch| sim.revive(switch)));
+        assert!(scene.until(20 * S, |scene| scene.unreached(&[]).is_empty()), "{pause_us} us: {:?}", scene.failures());
+        scene.pass(5 * S);
+    }
+    let unlimited = scene.failures().into_iter().find(|why| why.contains("no limit"));
+    assert_eq!(unlimited, None);
 }

@@ -56,6 +56,7 @@ pub fn timing() -> Timing {
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     pub m_key: u64,
+    pub m_key_protection: u8,
     pub takeover: Takeover,
     /// The most data VLs; whatever is found, if they are required.
     pub data_vls: u8,
@@ -85,6 +86,7 @@ pub struct Setup {
 impl Setup {
     pub const DEFAULT: Setup = Setup {
         m_key: 0,
+        m_key_protection: 1,
         takeover: Takeover::Proved,
         data_vls: 4,
         data_vls_are_required: true,
@@ -160,6 +162,7 @@ fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<Jou
         data_vls_are_required: setup.data_vls_are_required,
         lmc: Lmc::masked(setup.lmc),
         m_key: setup.m_key,
+        m_key_protection: setup.m_key_protection,
         limits: AgeLimits { life_time_value: 8, ..AgeLimits::default() },
         planning: if setup.is_threaded { Planning::Threaded } else { Planning::Inline },
         fallback: setup.falls_back.then(|| engine("up-down-robust")),

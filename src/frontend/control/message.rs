@@ -419,7 +419,7 @@ pub struct PolicyStatus {
     /// The profile of the devices, which supplies every setting that is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub devices: Option<DeviceProfile>,
-    /// What was settled otherwise than the profile has it, by its options.
+    /// What was set otherwise than the profile has it, by its options.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub given: Vec<String>,
     /// The scheme, or `auto`.

@@ -8,6 +8,7 @@ use crate::drain::{
 };
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::VlSet;
+use crate::subnet::exchange::MadAnswer;
 use crate::subnet::manager::Manager;
 use crate::subnet::{Ask, RequestTarget, Retiring, SubnetError};
 use crate::transport::Transport;
@@ -23,7 +24,7 @@ const CABLE_NS: u64 = 10_000;
 impl<T: Transport> Manager<T> {
     pub(super) async fn flush_by_age(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {
         let wait = self.begin_wait(format!("flush of lanes {lanes}, by age"));
-        let switches = self.live_switches()?;
+        let switches = self.aging_switches()?;
         // With a fence, stray packets of the spare half may be anywhere when the split closes that half, so each switch
         // of the longest way counts. Otherwise F.6 counts two lifetimes.
         let hops = if self.sources.settle_ns().is_some() { self.longest_way(&wait.awaited)? } else { 0 };
@@ -41,7 +42,7 @@ impl<T: Transport> Manager<T> {
     ) -> Result<Drained, SubnetError> {
         let awaited = format!("drain of lanes {}, by age", retiring.lanes);
         let mut wait = self.begin_wait(awaited.clone());
-        let switches = self.live_switches()?;
+        let switches = self.aging_switches()?;
         let question = self.age_question(ticket, retiring.lanes, &wait)?;
         let limited = switches.iter().copied();
         let way = self.longest_way(&awaited)?;
@@ -77,9 +78,12 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn check_limits(&mut self) -> Result<(), SubnetError> {
         let ticket = Ticket::default();
         let wait = self.begin_wait("vacating, by age, before the first write");
-        let switches = self.live_switches()?;
+        let switches = self.aging_switches()?;
         let mut judge = VacateAge::new(self.vacating_question(ticket, &wait)?, 1, switches.iter().copied());
-        self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
+        let asks = switches.iter().map(ask_limit);
+        let requests = asks.map(|ask| self.request_of(ask, 0)?).collect::<Result<_, _>>()?;
+        let answers = self.ask_all_or_change(requests).await?;
+        limits_in(ticket, &switches, &answers).iter().for_each(|limit| judge.fold(limit));
         self.proof(&wait, judge.due_ns()).map(|_| ())
     }
 
@@ -90,7 +94,7 @@ impl<T: Transport> Manager<T> {
         fenced: bool,
     ) -> Result<Vacated, SubnetError> {
         let wait = self.begin_wait(format!("vacating in {rounds} rounds, by age"));
-        let switches = self.live_switches()?;
+        let switches = self.aging_switches()?;
         let question = match fenced {
             // What an end port holds on the lanes of a level that it discards by now meets entries of later waves.
             true => self.age_question(ticket, VlSet::EMPTY, &wait)?,
@@ -150,15 +154,31 @@ impl<T: Transport> Manager<T> {
         Ok(devices.into_iter().filter(|&node| topology.fabric.node(node).is_switch()).collect())
     }
 
-    async fn limits(&mut self, ticket: Ticket, switches: &[NodeId]) -> Result<Vec<LifetimeReading>, SubnetError> {
-        let ask = |&node: &NodeId| Ask::get(RequestTarget::Node(node), AttributeId::SwitchInfo, 0);
-        let answers = self.put(switches.iter().map(ask)).await?;
-        let reading = |(&device, answer)| {
-            let lifetime_ns = limit_ns(SwitchInfo::decode(smp_data(answer)).life_time_value);
-            LifetimeReading { ticket, device, lifetime_ns }
-        };
-        Ok(switches.iter().zip(&answers).map(reading).collect())
+    /// Of the switches that are there those that packets may be in.
+    fn aging_switches(&self) -> Result<Vec<NodeId>, SubnetError> {
+        let mut switches = self.live_switches()?;
+        if let Some(through) = &self.ways_through {
+            switches.retain(|switch| through.contains(switch));
+        }
+        Ok(switches)
     }
+
+    async fn limits(&mut self, ticket: Ticket, switches: &[NodeId]) -> Result<Vec<LifetimeReading>, SubnetError> {
+        let answers = self.put(switches.iter().map(ask_limit)).await?;
+        Ok(limits_in(ticket, switches, &answers))
+    }
+}
+
+fn ask_limit(&switch: &NodeId) -> Ask {
+    Ask::get(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0)
+}
+
+fn limits_in(ticket: Ticket, switches: &[NodeId], answers: &[MadAnswer]) -> Vec<LifetimeReading> {
+    let reading = |(&device, answer)| {
+        let lifetime_ns = limit_ns(SwitchInfo::decode(smp_data(answer)).life_time_value);
+        LifetimeReading { ticket, device, lifetime_ns }
+    };
+    switches.iter().zip(answers).map(reading).collect()
 }
 
 /// SwitchInfo:LifeTimeValue in nanoseconds: 4.096 µs × 2^n, none from 20 on (section 18.2.5.4).

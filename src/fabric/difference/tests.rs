@@ -85,7 +85,7 @@ fn rates_lids_and_descriptions_are_compared() {
     let mut after = before.clone();
     let link = after.links().next().unwrap();
     for end in [link.0, link.1] {
-        after.ports[end.index()].width = LinkWidth::X1;
+        std::sync::Arc::make_mut(&mut after.ports)[end.index()].width = LinkWidth::X1;
     }
     after.nodes[0].description = "renamed".to_string();
     let lids = after.lid_ports().map(|id| (id, Lid(2 * after.port(id).lid.unwrap().0), Lmc::masked(1)));

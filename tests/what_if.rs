@@ -496,3 +496,20 @@ fn the_prover_alone_answers_as_all_judges_do() {
     }
     assert!(changes > 200, "{changes} changes, {refused} refused");
 }
+
+/// On the line that a ring leaves, four pairs are back when the first wave has landed, and four when the second has:
+/// both are counted from the first write, each for its own time.
+#[test]
+fn a_pair_is_back_when_its_own_wave_has_landed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("ring.ibnetdiscover");
+    let file = file.to_str().expect("UTF-8");
+    assert!(reconfig(&["fabric", "generate", "ring:6", "-o", file]).status.success());
+    let (_, report) = json(&["what-if", file, "--engine", "up-down"]);
+    let loss = named(&report, "switch switch-1");
+    let change = &loss["change"];
+    assert_eq!((&loss["pairs"], &change["waves"], &change["waited_ns"]), (&8.into(), &2.into(), &0.into()));
+    let wave_ns = 18_600;
+    assert_eq!(change["reconnected_ns"], 2 * wave_ns);
+    assert_eq!(change["mean_outage_ns"], (4 * wave_ns + 4 * 2 * wave_ns) / 8);
+}

@@ -22,7 +22,7 @@ use crate::fabric::Fabric;
 use crate::plan::Scheme;
 use crate::tables::RoutedBy;
 use crate::verify::Scope;
-use crate::vet::Verdict;
+use crate::vet::PlanVerdict;
 
 /// Why another way is passed over.
 const NOT_WEIGHED: &str = "hosts have ways again before it is found and judged";
@@ -35,7 +35,7 @@ pub fn prepare_at_once(input: &ChangeInput<'_>) -> Option<Prepared> {
 }
 
 /// The same by other judges.
-pub(super) fn at_once<V: Verdict>(input: &ChangeInput<'_>) -> Option<Prepared<V>> {
+pub(super) fn at_once<V: PlanVerdict>(input: &ChangeInput<'_>) -> Option<Prepared<V>> {
     input.base()?;
     let outset = Outset::of(input).ok()?;
     if outset.rows() <= FREE_ROWS {
@@ -60,7 +60,7 @@ pub fn prepare_in_turn(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepare
 ///
 /// # Errors
 /// As for [`super::prepare_cheapest`].
-pub(super) fn in_turn<V: Verdict>(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepared<V>, ChangeError> {
+pub(super) fn in_turn<V: PlanVerdict>(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepared<V>, ChangeError> {
     let chosen: Prepared<V> = cheapest(input.clone(), settle_ns)?;
     if chosen.plan.plan().scheme() != Scheme::Double {
         return Ok(chosen);
@@ -83,7 +83,7 @@ pub fn prepare_partly(input: &ChangeInput<'_>) -> Option<Prepared> {
     partly(input)
 }
 
-fn partly<V: Verdict>(input: &ChangeInput<'_>) -> Option<Prepared<V>> {
+fn partly<V: PlanVerdict>(input: &ChangeInput<'_>) -> Option<Prepared<V>> {
     let change = Outset::of(input).ok()?.first_wave(Serving::SomeHosts)?;
     let (pairs, served) = served(&change.plan);
     let why =

@@ -6,7 +6,7 @@ use crate::fabric::summary::counted;
 use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, SmpRate, Wave};
 use crate::routing::RouteError;
 use crate::verify::Scope;
-use crate::vet::Verdict;
+use crate::vet::PlanVerdict;
 
 /// SMPs that a device serves, one after another, in a round of flushes: the order, and a question whether it is done.
 const ROUND: u64 = 2;
@@ -45,7 +45,7 @@ pub fn prepare_cheapest(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepar
 ///
 /// # Errors
 /// As for [`prepare_cheapest`].
-pub(super) fn cheapest<V: Verdict>(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepared<V>, ChangeError> {
+pub(super) fn cheapest<V: PlanVerdict>(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepared<V>, ChangeError> {
     let ground = match Groundwork::of(&input) {
         Err(ChangeError::Route(why)) => return unguided(&input, why),
         ground => ground?,
@@ -95,7 +95,7 @@ pub(super) fn cheapest<V: Verdict>(input: ChangeInput<'_>, settle_ns: u64) -> Re
 }
 
 /// The repair of every row where there is no full re-route.
-fn unguided<V: Verdict>(input: &ChangeInput<'_>, why: RouteError) -> Result<Prepared<V>, ChangeError> {
+fn unguided<V: PlanVerdict>(input: &ChangeInput<'_>, why: RouteError) -> Result<Prepared<V>, ChangeError> {
     let repaired = || {
         let outset = Outset::of(input)?;
         let scope = Scope { stranded: outset.stranded.clone(), ..input.scope() };
@@ -106,7 +106,7 @@ fn unguided<V: Verdict>(input: &ChangeInput<'_>, why: RouteError) -> Result<Prep
 }
 
 /// The change by `double`, where there is a reason against `ordered`.
-fn by_double<V: Verdict>(ground: &Groundwork<'_>, ordered: ChangeError) -> Result<Prepared<V>, ChangeError> {
+fn by_double<V: PlanVerdict>(ground: &Groundwork<'_>, ordered: ChangeError) -> Result<Prepared<V>, ChangeError> {
     let double = match ground.planned(Scheme::Double) {
         Ok(double) => noting(double, Scheme::Ordered, &ordered.to_string()),
         Err(double) => return Err(neither(ordered, double)),

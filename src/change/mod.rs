@@ -48,7 +48,7 @@ use crate::tables::{
     Lft, NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SlToVl, SubnetTables, Write, round_trip,
 };
 use crate::verify::{self, ChannelGraph, ChannelGraphInput, Refusal, Scope};
-use crate::vet::{Objection, Verdict, Vetted};
+use crate::vet::{Objection, PlanVerdict, Vetted};
 use repairing::RepairSteps;
 use std::sync::{Arc, OnceLock};
 
@@ -346,7 +346,7 @@ impl<'a> Groundwork<'a> {
     ///
     /// The wave never rests on switches that discard what turns back. Its entries are set in any order, so a lost row
     /// may be led to one that is not set yet, and be turned back there.
-    fn in_one_wave<V: Verdict>(
+    fn in_one_wave<V: PlanVerdict>(
         &self,
         repaired: Result<PlannedChange, ChangeError>,
         noting: impl FnOnce(PlannedChange) -> PlannedChange,
@@ -390,7 +390,7 @@ impl<'a> Groundwork<'a> {
 
     /// The change, R′ proved by itself and the plan judged; what becomes of a plan that the prover refused is the
     /// caller's choice.
-    fn vetted<V: Verdict>(
+    fn vetted<V: PlanVerdict>(
         &self,
         change: PlannedChange,
         refused: impl FnOnce(Plan, Refusal) -> Result<V, ChangeError>,
@@ -518,7 +518,7 @@ impl PlannedChange {
     }
 
     /// Has the plan judged; what becomes of one that the prover refused is the caller's choice.
-    fn vet<V: Verdict>(
+    fn vet<V: PlanVerdict>(
         self,
         base: Option<&ChangeBase>,
         refused: impl FnOnce(Plan, Refusal) -> Result<V, ChangeError>,
@@ -565,7 +565,7 @@ fn check_counted(plan: &Plan, engine: &'static str) -> Result<(), ChangeError> {
 /// Has a plan judged with the packets on its reserved level among what is proved, where they can be, and with the
 /// manager's answers among its classes. Where answers are what the prover refuses, it is judged once more with the
 /// assumption about them, and the plan says why.
-fn vetted<V: Verdict>(plan: Plan, base: Option<&ChangeBase>) -> Result<V, Box<(Plan, Objection)>> {
+fn vetted<V: PlanVerdict>(plan: Plan, base: Option<&ChangeBase>) -> Result<V, Box<(Plan, Objection)>> {
     let vet = |plan| V::on(plan, base.map(|base| &base.vet));
     let plan = plan.prove_switch_management();
     if plan.proves_answers() {

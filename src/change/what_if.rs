@@ -20,7 +20,7 @@ use crate::fabric::difference::union;
 use crate::fabric::{Fabric, NodeId, NodeRole, PortId};
 use crate::plan::Scheme;
 use crate::routing::stranded;
-use crate::vet::{Provable, Verdict, Vetted};
+use crate::vet::{PlanVerdict, Provable, Vetted};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::iter;
@@ -174,7 +174,7 @@ impl<'a> WhatIf<'a> {
         chosen
     }
 
-    fn answer<V: Verdict>(&self, prepared: &Prepared<V>) -> AnsweringChange {
+    fn answer<V: PlanVerdict>(&self, prepared: &Prepared<V>) -> AnsweringChange {
         let plan = prepared.plan.plan();
         let own = AnsweringChange {
             scheme: plan.scheme(),
@@ -224,7 +224,7 @@ impl<'a> WhatIf<'a> {
     }
 
     /// The change that a manager makes, by these judges.
-    fn answered<V: Verdict>(&self, input: ChangeInput<'_>) -> Result<AnsweringChange, String> {
+    fn answered<V: PlanVerdict>(&self, input: ChangeInput<'_>) -> Result<AnsweringChange, String> {
         let prepared: Result<Prepared<V>, _> = match at_once(&input) {
             Some(at_once) => Ok(at_once),
             None => in_turn(input, self.pace.settle_ns.unwrap_or(0)),

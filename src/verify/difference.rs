@@ -1,11 +1,12 @@
-//! Proof by difference: what a change, or other tables, can have packets wait for beyond what the routing of a base can.
+//! Proof by difference: what a change, or other tables, can have packets wait for beyond what
+//! the routing of a base can.
 //!
 //! On entry: the dependencies of a base that is proved, and a walk of the classes that do not stand as they do in the
-//! base. All that packets can wait for is then among the dependencies of the base, as far as they survive, and those of
-//! the walk. If both together have no cycle, no moment has one. On return: whether they have none. Channels to and from
-//! end ports are absent: nothing waits for a channel out of an end port, and an end port takes what comes, so neither
-//! lies on a cycle. Deliberately omitted: statistics, certificates and evidence. What a difference does not show to be
-//! sound is judged in full.
+//! base. All that packets can wait for is then among the dependencies of the base, as far as they survive, and those
+//! of the walk. If both together have no cycle, no moment has one. On return: whether they have none. Channels to and
+//! from end ports are absent: nothing waits for a channel out of an end port, and an end port takes what comes, so
+//! neither lies on a cycle. Deliberately omitted: statistics, certificates and evidence. What a difference does not
+//! show to be sound is judged in full.
 
 use super::collector::WalkedDependencies;
 use super::dependencies::{ChannelTurn, DependencyLayout};

@@ -9,7 +9,7 @@
 use crate::check::certificate::{self, CertificateFault, CheckBase};
 use crate::check::{self, Finding};
 use crate::plan::{Phase, Plan, Scheme, Wave};
-use crate::verify::{self, Accepted, Certificate, ProofBase, ProofStatistics, Proved, Refusal};
+use crate::verify::{self, Admitted, Certificate, ProofBase, ProofStatistics, Proved, Refusal};
 use std::fmt;
 
 /// Why a plan may not run.
@@ -66,7 +66,7 @@ fn list(findings: &[Finding]) -> String {
 }
 
 /// What a plan is found to be by those who judge it.
-pub trait Verdict: Sized {
+pub trait PlanVerdict: Sized {
     /// Judges a plan that may begin with a routing about which something is known.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ pub trait Verdict: Sized {
     fn plan(&self) -> &Plan;
 }
 
-impl Verdict for Vetted {
+impl PlanVerdict for Vetted {
     fn on(plan: Plan, base: Option<&VetBase>) -> Result<Vetted, Box<(Plan, Objection)>> {
         vet_from(plan, base)
     }
@@ -90,9 +90,9 @@ impl Verdict for Vetted {
 /// A plan that the prover accepts, with every way to call it off. Nobody has judged it a second time, so it may not
 /// run: it says what a change would take.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Provable(Box<Accepted<Plan>>);
+pub struct Provable(Box<Admitted<Plan>>);
 
-impl Verdict for Provable {
+impl PlanVerdict for Provable {
     fn on(plan: Plan, base: Option<&VetBase>) -> Result<Provable, Box<(Plan, Objection)>> {
         let proved = verify::accept(base.map(|base| &base.proof), plan);
         let proved = proved.map_err(|(plan, refusal)| Box::new((plan, Objection::Refused(refusal))))?;

@@ -1,8 +1,14 @@
 //! `reconfig what-if`: what it says of a loss is what `plan` makes of it, and nobody is cut off unsaid.
 
 use crate::support::bundled::bundled;
-use reconfig::change::{self, Loss};
+use reconfig::change::{self, BringUp, Captures, Departure, Judges, Loss, Pace, WhatIf, engine_named};
+use reconfig::fabric::PortId;
 use reconfig::fabric::format::{Format, write};
+use reconfig::fabric::generate::{Options, generate};
+use reconfig::ids::Lmc;
+use reconfig::plan::{MovedBy, Policy, Scheme};
+use reconfig::routing::Parameters;
+use reconfig::subnet::DeviceProfile;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::{Command, Output, Stdio};
@@ -429,4 +435,81 @@ fn losses_are_looked_at_in_their_order_until_nothing_is_said_of_one() {
     assert!(ten[10 + threads..].iter().all(Option::is_none), "{ten:?}");
     assert!(change::each(&losses, &|_| Some(())).iter().all(Option::is_some));
     assert!(change::each(&[], &|_| Some(())).is_empty());
+}
+
+/// Fabric, engine. Of the fat trees some cables are missing.
+const JUDGED: [(&str, &str, bool); 7] = [
+    ("fat-tree:4,2", "fat-tree", true),
+    ("fat-tree:4,3", "fat-tree", true),
+    ("leaf-spine:6,3,3", "up-down-robust", true),
+    ("torus:3x4,1", "up-down", false),
+    ("mesh:4x4,1", "lash", false),
+    ("ring:6", "up-down", false),
+    ("dragonfly:2,4,2", "up-down-robust", false),
+];
+
+/// The prover alone, by difference where that is enough, answers every loss as all judges do: switches, cables, pairs.
+#[test]
+fn the_prover_alone_answers_as_all_judges_do() {
+    let settings = DeviceProfile::Standard.settings();
+    let settle_ns = settings.sources.settle_ns();
+    let pace = Pace { smps: settings.rate(), lifetime_ns: settings.switch_life_ns, settle_ns };
+    let (mut changes, mut refused) = (0, 0);
+    for (topology, engine, is_damaged) in JUDGED {
+        let whole = generate(&topology.parse().expect("a topology"), &Options::default()).expect("it exists");
+        let is_switch = |port| whole.neighbour(port).is_some_and(|node| whole.node(node).is_switch());
+        let between = whole.links().filter(|&(a, b)| is_switch(a) && is_switch(b)).map(|(a, _)| a);
+        let missing: Vec<PortId> = between.step_by(9).filter(|_| is_damaged).collect();
+        let fabric = whole.without_links(&missing);
+        let named = engine_named(engine, &Parameters::default()).expect("an engine");
+        let captures = Captures {
+            before: &fabric,
+            after: &fabric,
+            departure: Departure::Sudden,
+            bring_up: BringUp { data_vls: 4, optimised_sl_to_vl: None, lmc: Lmc::masked(1), reserved_sl: None },
+            vls_fixed: false,
+            lmc_fixed: false,
+            sm: None,
+            engine: &*named,
+            engine_after: &*named,
+            scheme: Scheme::Double,
+            auto: true,
+            settle_ns,
+            policy: Policy { observer: settings.observer, sources: MovedBy::of_settle(settle_ns), ..Policy::default() },
+        };
+        let [alone, all] = [Judges::Prover, Judges::All]
+            .map(|judges| WhatIf::of(&captures, pace, judges).unwrap_or_else(|error| panic!("{topology}: {error}")));
+        let switches = alone.fabric().switches().map(|node| Loss { nodes: vec![node], links: Vec::new() });
+        let cables = alone.cables(true).into_iter().map(|port| Loss { nodes: Vec::new(), links: vec![port] });
+        let single: Vec<Loss> = switches.chain(cables).collect();
+        let both = |at: usize| Loss {
+            nodes: [&single[at].nodes[..], &single[at * 5 % single.len()].nodes].concat(),
+            links: [&single[at].links[..], &single[at * 5 % single.len()].links].concat(),
+        };
+        let pairs = (1..single.len()).step_by(2).filter(|&at| at != at * 5 % single.len()).map(both);
+        for loss in single.iter().cloned().chain(pairs) {
+            let (own, full) = (alone.after(&loss), all.after(&loss));
+            assert_eq!(own, full, "{topology} by {engine}, {loss:?}");
+            changes += usize::from(matches!(&own.change, Some(Ok(change)) if change.writes > 0));
+            refused += usize::from(matches!(&own.change, Some(Err(_))));
+        }
+    }
+    assert!(changes > 200, "{changes} changes, {refused} refused");
+}
+
+/// On the line that a ring leaves, four pairs are back when the first wave has landed, and four when the second has:
+/// both are counted from the first write, each for its own time.
+#[test]
+fn a_pair_is_back_when_its_own_wave_has_landed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("ring.ibnetdiscover");
+    let file = file.to_str().expect("UTF-8");
+    assert!(reconfig(&["fabric", "generate", "ring:6", "-o", file]).status.success());
+    let (_, report) = json(&["what-if", file, "--engine", "up-down"]);
+    let loss = named(&report, "switch switch-1");
+    let change = &loss["change"];
+    assert_eq!((&loss["pairs"], &change["waves"], &change["waited_ns"]), (&8.into(), &2.into(), &0.into()));
+    let wave_ns = 18_600;
+    assert_eq!(change["reconnected_ns"], 2 * wave_ns);
+    assert_eq!(change["mean_outage_ns"], (4 * wave_ns + 4 * 2 * wave_ns) / 8);
 }

@@ -12,15 +12,17 @@
 //! that fabric is so still, and the next change, prepared in full, begins with it and finds the rest. Deliberately
 //! omitted: several waves, and changes of anything but a loss.
 
+use super::cheapest::cheapest;
 use super::repairing::RepairSteps;
 use super::{
     ChangeError, ChangeInput, FREE_ROWS, ONE_WAVE, Outset, PlannedChange, Prepared, SenderWays, absent, is_soon_judged,
-    prepare_cheapest, refused, repairing, served,
+    refused, repairing, served,
 };
 use crate::fabric::Fabric;
 use crate::plan::Scheme;
 use crate::tables::RoutedBy;
 use crate::verify::Scope;
+use crate::vet::PlanVerdict;
 
 /// Why another way is passed over.
 const NOT_WEIGHED: &str = "hosts have ways again before it is found and judged";
@@ -29,12 +31,17 @@ const NOT_WEIGHED: &str = "hosts have ways again before it is found and judged";
 /// much sooner: the base of the input is not of the routing in force, something else than a loss has happened, rows are
 /// few, or one wave does not do. The scheme of the input is not read, and its engine is only named.
 pub fn prepare_at_once(input: &ChangeInput<'_>) -> Option<Prepared> {
+    at_once(input)
+}
+
+/// The same by other judges.
+pub(super) fn at_once<V: PlanVerdict>(input: &ChangeInput<'_>) -> Option<Prepared<V>> {
     input.base()?;
     let outset = Outset::of(input).ok()?;
     if outset.rows() <= FREE_ROWS {
         return None;
     }
-    let change = outset.first_wave().filter(|change| !change.plan.draft().leaves_losses)?;
+    let change = outset.first_wave(Serving::AllHosts)?;
     let double = format!("scheme {}", Scheme::Double);
     change.noted(&double, NOT_WEIGHED).noted(ONE_WAVE, NOT_WEIGHED).vet(input.base(), refused).ok()
 }
@@ -44,19 +51,27 @@ pub fn prepare_at_once(input: &ChangeInput<'_>) -> Option<Prepared> {
 /// first is prepared with it, but on large fabrics, where that takes long. The scheme of the input is not read.
 ///
 /// # Errors
-/// As for [`prepare_cheapest`].
+/// As for [`super::prepare_cheapest`].
 pub fn prepare_in_turn(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepared, ChangeError> {
-    let chosen = prepare_cheapest(input.clone(), settle_ns)?;
+    in_turn(input, settle_ns)
+}
+
+/// The same by other judges.
+///
+/// # Errors
+/// As for [`super::prepare_cheapest`].
+pub(super) fn in_turn<V: PlanVerdict>(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepared<V>, ChangeError> {
+    let chosen: Prepared<V> = cheapest(input.clone(), settle_ns)?;
     if chosen.plan.plan().scheme() != Scheme::Double {
         return Ok(chosen);
     }
-    let Some(first) = prepare_partly(&input) else { return Ok(chosen) };
+    let Some(first) = partly(&input) else { return Ok(chosen) };
     // Preparing what follows would delay hosts that can be served now.
     if !is_soon_judged(&input.before) {
         return Ok(first);
     }
     let tables = first.plan.plan().tables_at(first.plan.plan().waves().len()).clone();
-    match prepare_in_turn(ChangeInput { tables, base: None, ..input }, settle_ns) {
+    match in_turn(ChangeInput { tables, base: None, ..input }, settle_ns) {
         Ok(then) => Ok(Prepared { then: Some(Box::new(then)), ..first }),
         Err(_) => Ok(chosen),
     }
@@ -65,20 +80,34 @@ pub fn prepare_in_turn(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepare
 /// Prepares one wave of forwarding entries that gives some pairs of hosts ways again after a loss, whoever it leaves
 /// without; none if it would serve no host. The scheme of the input is not read, and its engine is only named.
 pub fn prepare_partly(input: &ChangeInput<'_>) -> Option<Prepared> {
-    let change = Outset::of(input).ok()?.first_wave()?;
+    partly(input)
+}
+
+fn partly<V: PlanVerdict>(input: &ChangeInput<'_>) -> Option<Prepared<V>> {
+    let change = Outset::of(input).ok()?.first_wave(Serving::SomeHosts)?;
     let (pairs, served) = served(&change.plan);
     let why =
         format!("{served} of {pairs} pairs of a host and a LID that have lost their ways need only other entries");
     (served > 0).then(|| change.noted(&format!("scheme {}", Scheme::Double), &why).vet(input.base(), refused).ok())?
 }
 
+/// Whom one wave is to give ways again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Serving {
+    /// All hosts to all hosts.
+    AllHosts,
+    /// As many as it can.
+    SomeHosts,
+}
+
 impl Outset<'_> {
     /// One wave that gives hosts ways again after a loss; none where there is none, or something else has happened.
-    fn first_wave(&self) -> Option<PlannedChange> {
+    fn first_wave(&self, serving: Serving) -> Option<PlannedChange> {
         let input = self.input;
         let is_loss = *self.whole == *input.before && *self.surviving == *self.after && *self.after != *self.whole;
         let (repair, is_partial) = is_loss.then(|| repairing::first_wave(self))??;
-        if repair.steps.is_empty() {
+        // Planning and proving what is not wanted would take longer than finding it.
+        if repair.steps.is_empty() || serving == Serving::AllHosts && repair.leaves_losses {
             return None;
         }
         // The first write of what follows must find tables that are proved: of what is left where all rows have ways,

@@ -6,6 +6,7 @@ use crate::fabric::summary::counted;
 use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, SmpRate, Wave};
 use crate::routing::RouteError;
 use crate::verify::Scope;
+use crate::vet::PlanVerdict;
 
 /// SMPs that a device serves, one after another, in a round of flushes: the order, and a question whether it is done.
 const ROUND: u64 = 2;
@@ -37,6 +38,14 @@ pub struct Pace {
 /// # Errors
 /// What [`ChangeError`] lists; where each scheme fails for a reason of its own, both reasons.
 pub fn prepare_cheapest(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepared, ChangeError> {
+    cheapest(input, settle_ns)
+}
+
+/// The same by other judges.
+///
+/// # Errors
+/// As for [`prepare_cheapest`].
+pub(super) fn cheapest<V: PlanVerdict>(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepared<V>, ChangeError> {
     let ground = match Groundwork::of(&input) {
         Err(ChangeError::Route(why)) => return unguided(&input, why),
         ground => ground?,
@@ -86,7 +95,7 @@ pub fn prepare_cheapest(input: ChangeInput<'_>, settle_ns: u64) -> Result<Prepar
 }
 
 /// The repair of every row where there is no full re-route.
-fn unguided(input: &ChangeInput<'_>, why: RouteError) -> Result<Prepared, ChangeError> {
+fn unguided<V: PlanVerdict>(input: &ChangeInput<'_>, why: RouteError) -> Result<Prepared<V>, ChangeError> {
     let repaired = || {
         let outset = Outset::of(input)?;
         let scope = Scope { stranded: outset.stranded.clone(), ..input.scope() };
@@ -97,7 +106,7 @@ fn unguided(input: &ChangeInput<'_>, why: RouteError) -> Result<Prepared, Change
 }
 
 /// The change by `double`, where there is a reason against `ordered`.
-fn by_double(ground: &Groundwork<'_>, ordered: ChangeError) -> Result<Prepared, ChangeError> {
+fn by_double<V: PlanVerdict>(ground: &Groundwork<'_>, ordered: ChangeError) -> Result<Prepared<V>, ChangeError> {
     let double = match ground.planned(Scheme::Double) {
         Ok(double) => noting(double, Scheme::Ordered, &ordered.to_string()),
         Err(double) => return Err(neither(ordered, double)),
@@ -205,6 +214,9 @@ pub struct PlannedOutage {
     pub waited_ns: u64,
     /// Nanoseconds summed over pairs. A pair counts until the wave has landed that gives it a way.
     pub pairs_ns: u128,
+    /// Pairs that the plan leaves without a way, for another change: they count in `pairs_ns` until it has ended, and
+    /// not in `last_ns`.
+    pub left: u64,
 }
 
 impl std::ops::Add for PlannedOutage {
@@ -216,6 +228,7 @@ impl std::ops::Add for PlannedOutage {
             last_ns: self.last_ns + then.last_ns,
             waited_ns: self.waited_ns + then.waited_ns,
             pairs_ns: self.pairs_ns + then.pairs_ns,
+            left: then.left,
         }
     }
 }
@@ -239,6 +252,8 @@ pub(super) fn outage(plan: &Plan, pace: Pace) -> PlannedOutage {
         outage.waited_ns += waited_ns;
         outage.pairs_ns += u128::from(before) * u128::from(written_ns) + u128::from(waiting) * u128::from(waited_ns);
     }
+    // By two halves all hosts move to LIDs that the new tables lead.
+    outage.left = if plan.scheme() == Scheme::Ordered { left } else { 0 };
     outage
 }
 

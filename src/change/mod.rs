@@ -36,7 +36,7 @@ pub use lid_survey::{Computed, assign_needed};
 pub use lost_cables::lost_cables;
 pub use recovery::{Recovery, RecoveryInput, RecoveryWay, Unrecovered, prepare_recovery};
 pub use routed::{LmcWish, RouteInput, Routed, route};
-pub use what_if::{AfterLoss, AnsweringChange, Loss, WhatIf, each, worst};
+pub use what_if::{AfterLoss, AnsweringChange, Judges, Loss, WhatIf, each, worst};
 
 use crate::fabric::summary::counted;
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -50,7 +50,7 @@ use crate::tables::{
     Lft, NodeSlToVl, PathLayers, PortState, RoutedBy, RoutingFunction, SlToVl, SubnetTables, Write, round_trip,
 };
 use crate::verify::{self, ChannelGraph, ChannelGraphInput, Refusal, Scope};
-use crate::vet::{self, Objection, Vetted};
+use crate::vet::{Objection, PlanVerdict, Vetted};
 use repairing::RepairSteps;
 use std::sync::{Arc, OnceLock};
 
@@ -88,11 +88,11 @@ pub struct ChangeInput<'a> {
     pub base: Option<&'a ChangeBase>,
 }
 
-/// A change that may be run.
+/// A change that may be run; one of [`crate::vet::Provable`] plans may only be counted.
 #[derive(Clone, Debug)]
-pub struct Prepared {
-    /// The plan.
-    pub plan: Arc<Vetted>,
+pub struct Prepared<V = Vetted> {
+    /// The plan, as it was judged.
+    pub plan: Arc<V>,
     /// The new routing function; of scheme `ordered`, the full re-route towards which it repairs. None where that was
     /// not computed.
     pub function: Option<Arc<RoutingFunction>>,
@@ -103,12 +103,12 @@ pub struct Prepared {
     /// End ports that the change cuts off from the SM, in index order; the new routing omits them.
     pub stranded: Vec<PortId>,
     /// The change that follows at once, beginning with the tables that this one leaves.
-    pub then: Option<Box<Prepared>>,
+    pub then: Option<Box<Prepared<V>>>,
 }
 
-impl Prepared {
+impl<V> Prepared<V> {
     /// The change with which all is done: this one, or the last of those that follow it.
-    pub fn last(&self) -> &Prepared {
+    pub fn last(&self) -> &Prepared<V> {
         self.then.as_ref().map_or(self, |then| then.last())
     }
 }
@@ -148,7 +148,7 @@ fn prepared_by(
     ground.vetted(planned?, refused)
 }
 
-fn refused(plan: Plan, refusal: Refusal) -> Result<Vetted, ChangeError> {
+fn refused<V>(plan: Plan, refusal: Refusal) -> Result<V, ChangeError> {
     Err(ChangeError::Refused { plan: Box::new(plan), refusal })
 }
 
@@ -348,11 +348,11 @@ impl<'a> Groundwork<'a> {
     ///
     /// The wave never rests on switches that discard what turns back. Its entries are set in any order, so a lost row
     /// may be led to one that is not set yet, and be turned back there.
-    fn in_one_wave(
+    fn in_one_wave<V: PlanVerdict>(
         &self,
         repaired: Result<PlannedChange, ChangeError>,
         noting: impl FnOnce(PlannedChange) -> PlannedChange,
-    ) -> Result<Prepared, Box<Result<PlannedChange, ChangeError>>> {
+    ) -> Result<Prepared<V>, Box<Result<PlannedChange, ChangeError>>> {
         // Sources keep their paths and levels.
         let alike = self.outset.input.ways.is_none() && self.function.path_layers().is_none();
         if !alike || self.function.layers() != self.outset.input.layers {
@@ -381,7 +381,7 @@ impl<'a> Groundwork<'a> {
             Err(why) => return Err(Box::new(nor_whole(repaired, why))),
         };
         let whole = self.change_of(whole).noted(REPAIR, &why_not);
-        let why = match self.vetted(noting(whole), refused) {
+        let why = match self.vetted(noting(whole), refused::<V>) {
             Ok(prepared) if prepared.plan.plan().proves_answers() => return Ok(prepared),
             // A repair never rests on that.
             Ok(_) => ChangeError::AnswersUnproved,
@@ -392,11 +392,11 @@ impl<'a> Groundwork<'a> {
 
     /// The change, R′ proved by itself and the plan judged; what becomes of a plan that the prover refused is the
     /// caller's choice.
-    fn vetted(
+    fn vetted<V: PlanVerdict>(
         &self,
         change: PlannedChange,
-        refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>,
-    ) -> Result<Prepared, ChangeError> {
+        refused: impl FnOnce(Plan, Refusal) -> Result<V, ChangeError>,
+    ) -> Result<Prepared<V>, ChangeError> {
         let plan = &change.plan;
         let halves = halves_in_use(plan.draft().both_halves, plan.new_half()).to_vec();
         let ways = plan.new_ways().cloned();
@@ -520,25 +520,13 @@ impl PlannedChange {
     }
 
     /// Has the plan judged; what becomes of one that the prover refused is the caller's choice.
-    fn vet(
+    fn vet<V: PlanVerdict>(
         self,
         base: Option<&ChangeBase>,
-        refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>,
-    ) -> Result<Prepared, ChangeError> {
-        self.vet_beside(|| Ok(()), base, refused)
-    }
-
-    /// Has the plan judged while `other` is judged, whose objection takes precedence.
-    fn vet_beside(
-        self,
-        other: impl FnOnce() -> Result<(), ChangeError> + Send,
-        base: Option<&ChangeBase>,
-        refused: impl FnOnce(Plan, Refusal) -> Result<Vetted, ChangeError>,
-    ) -> Result<Prepared, ChangeError> {
+        refused: impl FnOnce(Plan, Refusal) -> Result<V, ChangeError>,
+    ) -> Result<Prepared<V>, ChangeError> {
         let PlannedChange { plan, layers, function, routed_by, stranded } = self;
-        let (other, vetted) = rayon::join(other, || vetted(plan, base));
-        other?;
-        let vetted = match vetted.map_err(|objected| *objected) {
+        let vetted = match vetted(plan, base).map_err(|objected| *objected) {
             Ok(vetted) => vetted,
             Err((plan, Objection::Refused(refusal))) => refused(plan, refusal)?,
             Err(objected) => return Err(ChangeError::objected(objected)),
@@ -579,8 +567,8 @@ fn check_counted(plan: &Plan, engine: &'static str) -> Result<(), ChangeError> {
 /// Has a plan judged with the packets on its reserved level among what is proved, where they can be, and with the
 /// manager's answers among its classes. Where answers are what the prover refuses, it is judged once more with the
 /// assumption about them, and the plan says why.
-fn vetted(plan: Plan, base: Option<&ChangeBase>) -> Result<Vetted, Box<(Plan, Objection)>> {
-    let vet = |plan| vet::vet_from(plan, base.map(|base| &base.vet));
+fn vetted<V: PlanVerdict>(plan: Plan, base: Option<&ChangeBase>) -> Result<V, Box<(Plan, Objection)>> {
+    let vet = |plan| V::on(plan, base.map(|base| &base.vet));
     let plan = plan.prove_switch_management();
     if plan.proves_answers() {
         return vet(plan);

@@ -10,17 +10,17 @@
 //! does not depend on how many there are. Deliberately omitted: the time until a manager has found a loss and planned
 //! its change, the second change of large fabrics, and what packets do meanwhile (`scenario`).
 
+use super::at_once::{at_once, in_turn};
 use super::captures::{begun, with_lanes};
 use super::cheapest::{Pace, PlannedOutage, keeps_hosts_waiting, outage};
 use super::crossing::SwitchCrossings;
 use super::unserved::{self, ProvedRouting, Survivors};
-use super::{
-    Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port, prepare_at_once, prepare_in_turn, writes,
-};
+use super::{Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port, writes};
 use crate::fabric::difference::union;
 use crate::fabric::{Fabric, NodeId, NodeRole, PortId};
 use crate::plan::Scheme;
 use crate::routing::stranded;
+use crate::vet::{PlanVerdict, Provable, Vetted};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::iter;
@@ -36,6 +36,16 @@ pub struct Loss {
     pub links: Vec<PortId>,
 }
 
+/// Who judges the changes that answer losses. Nobody runs them, so the prover is enough to say which there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Judges {
+    /// The prover alone.
+    #[default]
+    Prover,
+    /// All whom a change needs that is to be run: the prover, the independent checker, and the lint.
+    All,
+}
+
 /// A subnet of which any part may die.
 pub struct WhatIf<'a> {
     begun: ChangeInput<'a>,
@@ -44,6 +54,7 @@ pub struct WhatIf<'a> {
     engine: &'static str,
     named_sm: Option<NodeId>,
     pace: Pace,
+    judges: Judges,
     /// What a reader should know of the tables in force.
     pub note: Option<String>,
 }
@@ -102,14 +113,14 @@ impl<'a> WhatIf<'a> {
     ///
     /// # Errors
     /// The fabric cannot be brought up or routed, or the routing in force cannot be proved.
-    pub fn of(captures: &Captures<'a>, pace: Pace) -> Result<WhatIf<'a>, CapturesError> {
+    pub fn of(captures: &Captures<'a>, pace: Pace, judges: Judges) -> Result<WhatIf<'a>, CapturesError> {
         let whole = union(captures.before, captures.after)?;
         let begun = with_lanes(captures, |bring_up| begun(captures, bring_up, whole.clone()))?;
         let base = ChangeBase::of(&begun.input.in_force()).map_err(Box::new)?;
         let crossings = SwitchCrossings::of(&begun.input.before, &begun.input.tables.lfts, begun.input.old);
         let pace = Pace { settle_ns: captures.settle_ns, ..pace };
         let (named_sm, engine, note) = (captures.sm, begun.engine, begun.note);
-        Ok(WhatIf { begun: begun.input, base, crossings, engine, named_sm, pace, note })
+        Ok(WhatIf { begun: begun.input, base, crossings, engine, named_sm, pace, judges, note })
     }
 
     /// The fabric, with LIDs.
@@ -163,7 +174,7 @@ impl<'a> WhatIf<'a> {
         chosen
     }
 
-    fn answer(&self, prepared: &Prepared) -> AnsweringChange {
+    fn answer<V: PlanVerdict>(&self, prepared: &Prepared<V>) -> AnsweringChange {
         let plan = prepared.plan.plan();
         let own = AnsweringChange {
             scheme: plan.scheme(),
@@ -205,12 +216,20 @@ impl<'a> WhatIf<'a> {
             base: Some(&self.base).filter(|_| !after.needs_standby),
             ..self.begun.clone()
         };
-        let prepared = match prepare_at_once(&input) {
-            Some(at_once) => Ok(at_once),
-            None => prepare_in_turn(input, self.pace.settle_ns.unwrap_or(0)),
+        let change = match self.judges {
+            Judges::Prover => self.answered::<Provable>(input),
+            Judges::All => self.answered::<Vetted>(input),
         };
-        let change = prepared.map(|prepared| self.answer(&prepared)).map_err(|error| error.to_string());
         AfterLoss { change: Some(change), ..after }
+    }
+
+    /// The change that a manager makes, by these judges.
+    fn answered<V: PlanVerdict>(&self, input: ChangeInput<'_>) -> Result<AnsweringChange, String> {
+        let prepared: Result<Prepared<V>, _> = match at_once(&input) {
+            Some(at_once) => Ok(at_once),
+            None => in_turn(input, self.pace.settle_ns.unwrap_or(0)),
+        };
+        prepared.map(|prepared| self.answer(&prepared)).map_err(|error| error.to_string())
     }
 
     /// What is left, if a host can manage it, and what becomes of it before any change.

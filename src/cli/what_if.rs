@@ -13,7 +13,7 @@ use super::progress::{Counted, Interrupt, Waiting};
 use super::{Common, FabricReading};
 use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
-use reconfig::change::{self, AfterLoss, Captures, CapturesError, Departure, Loss, Pace, WhatIf};
+use reconfig::change::{self, AfterLoss, Captures, CapturesError, Departure, Judges, Loss, Pace, WhatIf};
 use reconfig::fabric::{Fabric, NodeId, NodeRole, PortId};
 use reconfig::plan::Scheme;
 use reconfig::scenario::{DeviceReport, FabricSize};
@@ -39,7 +39,8 @@ answers, then those that cut off most end ports, then those by which pairs are o
 Changes are planned in the order of an estimate: first for the losses that put pairs out, by end ports cut off, then by \
 pairs times blocks of forwarding tables that lead them to what is lost. --worst limits their number; some of the others \
 may do more harm than those planned. On fabrics of more than 100,000 rows (switches times owners of LIDs) a change is \
-the one that the manager makes first, which brings hosts back at once. An interrupt (Ctrl-C) ends planning, and the \
+the one that the manager makes first, which brings hosts back at once. Each change is proved, and \
+not checked a second time, since none is run: --check has the independent checker and the lint judge them too. An interrupt (Ctrl-C) ends planning, and the \
 table shows what was planned by then. Losses for which no change was planned are listed last, because the duration of \
 their outage is unknown.
 
@@ -74,6 +75,10 @@ pub(super) struct Arguments {
     /// those, report only which end ports are cut off and how many pairs are out, which is much faster.
     #[arg(long, value_name = "NUMBER")]
     worst: Option<usize>,
+    /// Have each planned change judged a second time, as a manager does before it runs one: by the independent checker
+    /// and the lint. Takes several times as long. By default the prover alone judges them.
+    #[arg(long)]
+    check: bool,
     /// List every loss, not just the twenty worst.
     #[arg(long)]
     all: bool,
@@ -166,7 +171,8 @@ impl Arguments {
             CapturesError::Change(change) => Failure::undone(anyhow!("{error}{}", self.from.doubt(change))),
             _ => Failure::undone(error),
         };
-        let whole = WhatIf::of(&captures, pace).map_err(doubted)?;
+        let judges = if self.check { Judges::All } else { Judges::Prover };
+        let whole = WhatIf::of(&captures, pace, judges).map_err(doubted)?;
         drop(proving);
         let fabric = whole.fabric();
         let elements = Elements::of(fabric, whole.cables(self.every_cable), self.host_cables);
@@ -187,6 +193,7 @@ impl Arguments {
             every_cable: self.every_cable,
             host_cables: elements.host_cables,
             worst: self.worst,
+            checked: self.check,
             losses: losses.iter().zip(after).map(named).collect(),
             notes: whole.note.clone().into_iter().chain(renumbered).collect(),
             replay: None,
@@ -294,10 +301,11 @@ impl Elements {
 }
 
 /// Options of this command that are not for the run of one loss, and whether a value follows.
-const OWN: [(&str, bool); 7] = [
+const OWN: [(&str, bool); 8] = [
     ("--pairs", false),
     ("--every-cable", false),
     ("--host-cables", false),
+    ("--check", false),
     ("--all", false),
     ("--worst", true),
     ("--csv", true),

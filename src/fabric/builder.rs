@@ -2,6 +2,7 @@
 
 use super::{Fabric, LinkSpeed, LinkWidth, Node, NodeId, NodeKind, Port, PortId, PortZero, SharedDescriptions};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
+use std::sync::Arc;
 
 /// Why a fabric cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -200,7 +201,8 @@ impl FabricBuilder {
         }
         let lid_owner = index_lids(&self.nodes, &self.ports)?;
         let (nodes, ports, origin, shared) = (self.nodes, self.ports, self.origin, SharedDescriptions::default());
-        Ok(Fabric { nodes, ports, by_guid, lid_owner, origin, shared })
+        let (nodes, ports) = (Arc::new(nodes), Arc::new(ports));
+        Ok(Fabric { nodes, ports, by_guid: Arc::new(by_guid), lid_owner: Arc::new(lid_owner), origin, shared })
     }
 }
 

@@ -28,7 +28,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A node's dense index within its fabric.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
@@ -164,15 +164,16 @@ pub struct Port {
     pub data_vls: u8,
 }
 
-/// One subnet's topology. Build with [`FabricBuilder`].
+/// One subnet's topology. Build with [`FabricBuilder`]. A clone shares what it does not change: thousands of losses of
+/// one fabric are as many fabrics.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fabric {
-    nodes: Vec<Node>,
-    ports: Vec<Port>,
+    nodes: Arc<Vec<Node>>,
+    ports: Arc<Vec<Port>>,
     /// Node indices sorted by GUID.
-    by_guid: Vec<(Guid, NodeId)>,
+    by_guid: Arc<Vec<(Guid, NodeId)>>,
     /// Owner of each unicast LID, `u32::MAX` for none; up to the highest LID.
-    lid_owner: Vec<u32>,
+    lid_owner: Arc<Vec<u32>>,
     /// The origin of the capture, if the format gives it: node and port GUID.
     origin: Option<(Guid, Guid)>,
     /// Found when the first name is asked for.
@@ -396,7 +397,7 @@ impl Fabric {
     pub fn without_nodes(&self, gone: &[NodeId]) -> Fabric {
         let mut after = self.clone();
         for &id in gone {
-            after.nodes[id.index()].present = false;
+            Arc::make_mut(&mut after.nodes)[id.index()].present = false;
             for port in self.ports_of(id) {
                 after.unlink(port);
             }
@@ -422,7 +423,7 @@ impl Fabric {
             after.unlink(b);
             let (width, speed) = (after.port(a).width, after.port(a).speed);
             for (port, peer) in [(a, b), (b, a)] {
-                let own = &mut after.ports[port.index()];
+                let own = &mut Arc::make_mut(&mut after.ports)[port.index()];
                 (own.peer, own.width, own.speed) = (Some(peer), width, speed);
             }
         }
@@ -432,34 +433,41 @@ impl Fabric {
     /// Fabrics side by side, indices numbered consecutively. LIDs and GUIDs may repeat, so neither can be looked up in
     /// it.
     fn side_by_side<'a>(fabrics: impl Iterator<Item = &'a Fabric>) -> Fabric {
-        let (nodes, ports, by_guid, lid_owner) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let shared = SharedDescriptions::default();
-        let mut whole = Fabric { nodes, ports, by_guid, lid_owner, origin: None, shared };
+        let (mut nodes, mut ports) = (Vec::new(), Vec::new());
         for fabric in fabrics {
-            let (first_node, first_port) = (whole.nodes.len() as u32, whole.ports.len() as u32);
-            whole.nodes.extend(fabric.nodes.iter().cloned().map(|mut node| {
+            let (first_node, first_port) = (nodes.len() as u32, ports.len() as u32);
+            nodes.extend(fabric.nodes.iter().cloned().map(|mut node| {
                 node.first_port.0 += first_port;
                 node
             }));
-            whole.ports.extend(fabric.ports.iter().cloned().map(|mut port| {
+            ports.extend(fabric.ports.iter().cloned().map(|mut port| {
                 port.node.0 += first_node;
                 port.peer = port.peer.map(|peer| PortId(peer.0 + first_port));
                 port
             }));
         }
-        whole
+        Fabric {
+            nodes: Arc::new(nodes),
+            ports: Arc::new(ports),
+            by_guid: Arc::default(),
+            lid_owner: Arc::default(),
+            origin: None,
+            shared: SharedDescriptions::default(),
+        }
     }
 
     fn unlink(&mut self, port: PortId) {
-        if let Some(peer) = self.ports[port.index()].peer.take() {
-            self.ports[peer.index()].peer = None;
+        if let Some(peer) = self.ports[port.index()].peer {
+            let ports = Arc::make_mut(&mut self.ports);
+            ports[port.index()].peer = None;
+            ports[peer.index()].peer = None;
         }
     }
 
     /// This fabric with at most `data_vls` lanes at every port.
     pub fn with_data_vls(&self, data_vls: u8) -> Fabric {
         let mut fabric = self.clone();
-        fabric.ports.iter_mut().for_each(|port| port.data_vls = port.data_vls.min(data_vls));
+        Arc::make_mut(&mut fabric.ports).iter_mut().for_each(|port| port.data_vls = port.data_vls.min(data_vls));
         fabric
     }
 
@@ -467,7 +475,7 @@ impl Fabric {
     #[must_use]
     pub fn with_lanes(&self, data_vls: u8) -> Fabric {
         let mut fabric = self.clone();
-        fabric.ports.iter_mut().for_each(|port| port.data_vls = data_vls);
+        Arc::make_mut(&mut fabric.ports).iter_mut().for_each(|port| port.data_vls = data_vls);
         fabric
     }
 
@@ -475,7 +483,7 @@ impl Fabric {
     /// SL-to-VL form set.
     pub fn with_capabilities(&self, data_vls: u8, optimised_sl_to_vl: bool) -> Fabric {
         let mut fabric = self.with_data_vls(data_vls);
-        let switches = fabric.nodes.iter_mut().filter(|node| node.is_switch());
+        let switches = Arc::make_mut(&mut fabric.nodes).iter_mut().filter(|node| node.is_switch());
         switches.for_each(|node| node.optimised_sl_to_vl = optimised_sl_to_vl);
         fabric
     }
@@ -484,7 +492,8 @@ impl Fabric {
     /// node is kept.
     pub(in crate::fabric) fn with_descriptions<'a>(&self, describe: impl Fn(&Node) -> Option<&'a str>) -> Fabric {
         let mut fabric = Fabric { shared: SharedDescriptions::default(), ..self.clone() };
-        for node in fabric.nodes.iter_mut().filter(|node| !role::is_described_as_aggregation(node)) {
+        let nodes = Arc::make_mut(&mut fabric.nodes).iter_mut();
+        for node in nodes.filter(|node| !role::is_described_as_aggregation(node)) {
             if let Some(text) = describe(node) {
                 node.description = text.to_string();
             }
@@ -498,14 +507,15 @@ impl Fabric {
     /// A LID is not unicast, or the ranges of two ports overlap.
     pub fn with_lids(&self, assignment: impl IntoIterator<Item = (PortId, Lid, Lmc)>) -> Result<Fabric, BuildError> {
         let mut fabric = self.clone();
-        for port in &mut fabric.ports {
+        let ports = Arc::make_mut(&mut fabric.ports);
+        for port in &mut *ports {
             (port.lid, port.lmc) = (None, Lmc::default());
         }
         for (id, lid, lmc) in assignment {
-            let port = &mut fabric.ports[id.index()];
+            let port = &mut ports[id.index()];
             (port.lid, port.lmc) = (Some(lid), lmc);
         }
-        fabric.lid_owner = builder::index_lids(&fabric.nodes, &fabric.ports)?;
+        fabric.lid_owner = Arc::new(builder::index_lids(&fabric.nodes, &fabric.ports)?);
         Ok(fabric)
     }
 }

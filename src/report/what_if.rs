@@ -40,6 +40,9 @@ pub struct WhatIfReport {
     /// what is lost. Others may do more harm. `None` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst: Option<usize>,
+    /// Whether the independent checker and the lint have judged each planned change too. Otherwise it is proved, and
+    /// not checked a second time.
+    pub checked: bool,
     /// The worst first: those after which no change is proved, then by end ports cut off, then by the time that pairs
     /// are without a path, summed over pairs. Those for which no change was planned are last, by end ports cut off and
     /// by an estimate of that sum.
@@ -86,12 +89,16 @@ pub struct LossReport {
     pub took_ns: u64,
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// The change that answers a loss.
 #[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
 pub struct ChangeFacts {
     pub scheme: Scheme,
     /// From the first write until all pairs that were without a way have one, as the plan estimates; finding the loss
-    /// and planning precede it.
+    /// and planning precede it. Of `pairs_left` nothing is said.
     pub reconnected_ns: u64,
     /// How much of this is spent waiting, until packets have left or hosts have followed: nothing is written meanwhile.
     pub waited_ns: u64,
@@ -103,6 +110,9 @@ pub struct ChangeFacts {
     /// Whether a second change follows, for entries that no such pair needs: on large fabrics hosts come first.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub rest_follows: bool,
+    /// Pairs that this change leaves without a way: the second one serves them, and `reconnected_ns` is of the others.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub pairs_left: u64,
     /// End ports that have to send to other LIDs on other service levels.
     pub hosts_that_move: usize,
     pub waves: usize,
@@ -121,6 +131,7 @@ impl LossReport {
             mean_outage_ns: change.outage.pairs_ns.div_ceil(u128::from(after.pairs.max(1))) as u64,
             waits: change.waits,
             rest_follows: change.rest_follows,
+            pairs_left: change.outage.left,
             hosts_that_move: change.hosts_that_move,
             waves: change.waves,
             smps: change.writes,
@@ -282,6 +293,27 @@ impl WhatIfReport {
         })
     }
 
+    /// Which pairs *last back* does not speak of, if there are any.
+    pub(super) fn left(&self) -> Option<String> {
+        let left = |loss: &LossReport| loss.change.as_ref().map_or(0, |own| own.pairs_left);
+        let losses = self.losses.iter().filter(|&loss| left(loss) > 0).count();
+        let most = self.losses.iter().map(left).max().filter(|&most| most > 0)?;
+        Some(format!(
+            "after {} the first change serves only part of the pairs that are out: times, waves and Sets are of that \
+             part, and up to {} wait for the second",
+            counted(losses as u64, "loss"),
+            counted(most, "pair")
+        ))
+    }
+
+    /// By whom changes were judged.
+    pub(super) fn judged(&self) -> &'static str {
+        match self.checked {
+            true => "each change is proved, and judged by the independent checker and the lint too",
+            false => "each change is proved; not checked a second time, as it is before it runs (--check)",
+        }
+    }
+
     fn with_scheme(&self, scheme: Scheme) -> usize {
         let by = |loss: &&LossReport| loss.change.as_ref().is_some_and(|own| own.scheme == scheme && own.waves > 0);
         self.losses.iter().filter(by).count()
@@ -313,6 +345,9 @@ pub fn what_if(report: &WhatIfReport) -> String {
             format_args!("time     planning took {took} on this machine, and comes before the first write"),
         );
     }
+    if report.planned() > 0 {
+        line(&mut text, format_args!("judged   {}", report.judged()));
+    }
     text.push('\n');
     let most = report.listed.unwrap_or(usize::MAX);
     let waits = report.waits();
@@ -338,7 +373,7 @@ pub fn what_if(report: &WhatIfReport) -> String {
         rows(&others, waits).to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
     }
     text.push('\n');
-    for note in report.notes.iter().chain(&report.choice()).chain(&report.rest()) {
+    for note in report.notes.iter().chain(&report.choice()).chain(&report.rest()).chain(&report.left()) {
         line(&mut text, format_args!("note: {note}"));
     }
     let refused = report.losses.iter().filter_map(|loss| Some((loss.dies.join(" and "), loss.refusal.as_ref()?)));
@@ -475,6 +510,7 @@ pub fn what_if_csv(report: &WhatIfReport) -> Result<String, anyhow::Error> {
         "waves",
         "smps",
         "rest_follows",
+        "pairs_left",
         "refusal",
         "names_cut_off",
     ])?;
@@ -495,6 +531,7 @@ pub fn what_if_csv(report: &WhatIfReport) -> Result<String, anyhow::Error> {
             of(|own| own.waves.to_string()),
             of(|own| own.smps.to_string()),
             of(|own| own.rest_follows.to_string()),
+            of(|own| own.pairs_left.to_string()),
             loss.refusal.as_ref().map_or_else(String::new, |why| one_line(why)),
             loss.cut_off.join("; "),
         ])?;

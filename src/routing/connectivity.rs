@@ -3,8 +3,10 @@
 
 use super::{Demand, RouteError};
 use crate::fabric::{Fabric, PortId};
-use petgraph::unionfind::UnionFind;
 use std::collections::BTreeMap;
+
+/// No part yet.
+const NONE: u32 = u32::MAX;
 
 /// The most unreachable pairs that an error names.
 const EXAMPLES: usize = 3;
@@ -12,6 +14,7 @@ const EXAMPLES: usize = 3;
 /// The connected components of a fabric, by port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Connectivity {
+    /// The first port of its component.
     part: Vec<u32>,
 }
 
@@ -19,17 +22,32 @@ impl Connectivity {
     /// The components of a fabric. A port without a cable is a component of its own, unless it belongs to a switch with
     /// cables.
     pub fn of(fabric: &Fabric) -> Connectivity {
-        let mut parts = UnionFind::<u32>::new(fabric.port_count());
-        for (id, port) in fabric.ports() {
-            let node = fabric.node(port.node);
-            if let Some(peer) = port.peer {
-                parts.union(id.0, peer.0);
-            }
-            if node.is_switch() && node.present {
-                parts.union(id.0, node.first_port.0);
+        // Flooded part by part: by far the most ports are of switches, and each switch is looked at once.
+        let mut part = vec![NONE; fabric.port_count()];
+        let mut open = Vec::new();
+        for (start, _) in fabric.ports() {
+            let label = start.0;
+            let reach = |id: PortId, part: &mut [u32], open: &mut Vec<PortId>| {
+                if part[id.index()] == NONE {
+                    part[id.index()] = label;
+                    open.push(id);
+                }
+            };
+            reach(start, &mut part, &mut open);
+            while let Some(id) = open.pop() {
+                let port = fabric.port(id);
+                port.peer.into_iter().for_each(|peer| reach(peer, &mut part, &mut open));
+                let node = fabric.node(port.node);
+                // The first port of a switch that is reached reaches all others.
+                if node.is_switch() && node.present {
+                    match id == node.first_port {
+                        true => fabric.ports_of(port.node).for_each(|own| reach(own, &mut part, &mut open)),
+                        false => reach(node.first_port, &mut part, &mut open),
+                    }
+                }
             }
         }
-        Connectivity { part: parts.into_labeling() }
+        Connectivity { part }
     }
 
     /// Returns whether links connect two ports.

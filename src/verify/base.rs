@@ -11,6 +11,7 @@
 use super::case::ProofCase;
 use super::certificate::Recorder;
 use super::collector::{DependencyCollector, WalkedDependencies};
+use super::difference::{Additions, BaseWaits};
 use super::prover::{Scope, check_tables, check_ways, is_acyclic};
 use super::refusal::Refusal;
 use super::twins::Twins;
@@ -45,6 +46,8 @@ struct BegunWalk {
     turns_back: bool,
     /// By LID, whether it is of answers first: the rows of the certificate.
     rows: FxHashMap<(bool, Lid), Vec<u8>>,
+    /// LIDs with classes that are walked again whatever happens, as their rows cannot be repeated.
+    restless: FixedBitSet,
 }
 
 /// The walk of one moment.
@@ -54,6 +57,8 @@ struct KeptWalk {
     twins: Twins,
     rows: Vec<NodeId>,
     dependencies: WalkedDependencies,
+    /// The same as a graph, for proofs by difference; none where these cannot be.
+    waits: Option<BaseWaits>,
 }
 
 /// The routing in force, and its senders.
@@ -129,11 +134,15 @@ impl ProofBase {
             let died = self.fabric.ports_of(node).filter(died).map(|port| self.fabric.port(port).num);
             mark_led(held, died, &mut loud);
         }
+        let classes = walker.classes_to(&loud).filter(|class| walker.twins.leads(class.group));
+        if let Some(waits) = &self.alone.waits {
+            let mut additions = Additions::from(&walker, waits, 0);
+            return Ok(walker.run_over(classes, &mut additions).is_none() && additions.are_acyclic());
+        }
         let layout = walker.layout();
         let mut collector = DependencyCollector::new(&walker, &layout);
         let row_before = |node: NodeId| self.alone.rows.binary_search(&node).ok();
         collector.begin_with(&self.alone.dependencies, walker.net.rows.iter().map(|&node| row_before(node)));
-        let classes = walker.classes().filter(|class| walker.twins.leads(class.group) && loud[class.lid.index()]);
         if walker.run_over(classes, &mut collector).is_some() {
             return Ok(false);
         }
@@ -206,12 +215,11 @@ impl ProofBase {
             if !died.is_empty() {
                 let mut led = FixedBitSet::with_capacity(usize::from(u16::MAX) + 1);
                 mark_led(held, died.into_iter(), &mut led);
-                let chooses = |(_, lid): &(bool, Lid), bytes: &Vec<u8>| led[lid.index()] && begun.chooses(bytes, row);
-                begun
-                    .rows
-                    .iter()
-                    .filter(|(key, bytes)| chooses(key, bytes))
-                    .for_each(|(key, _)| loud.insert(key.1.index()));
+                let chooses = |lid: &usize| {
+                    let rows = [false, true].map(|answers| begun.rows.get(&(answers, Lid(*lid as u16))));
+                    rows.into_iter().flatten().any(|bytes| begun.chooses(bytes, row))
+                };
+                led.ones().filter(chooses).for_each(|lid| loud.insert(lid));
             }
         }
         Some(QuietClasses { begun, loud })
@@ -236,6 +244,20 @@ impl QuietClasses<'_> {
         &self.begun.rows[&(answers, lid)]
     }
 
+    /// The classes that need one, but for twins.
+    pub fn others<'w>(&'w self, walker: &'w Walker<'_>) -> impl Iterator<Item = Class> + 'w {
+        let mut awake = self.loud.clone();
+        awake.union_with(&self.begun.restless);
+        let leads = |class: &Class| walker.twins.leads(class.group);
+        let answers = |class: &Class| walker.case.is_answer(class.lid, walker.half(class));
+        walker.classes_to(&awake).filter(leads).filter(move |class| !self.contain(class, answers(class)))
+    }
+
+    /// The dependencies of the base as a graph, where they can be had.
+    pub fn waits(&self) -> Option<&BaseWaits> {
+        self.begun.walk.waits.as_ref()
+    }
+
     /// The dependencies at the first moment, of these and all other classes.
     pub fn dependencies(&self) -> &WalkedDependencies {
         &self.begun.walk.dependencies
@@ -254,11 +276,14 @@ impl KeptWalk {
     }
 
     fn with(walker: &Walker<'_>, collector: DependencyCollector<'_>) -> KeptWalk {
+        let dependencies = collector.walked();
+        let waits = BaseWaits::of(walker, &walker.layout(), &dependencies);
         KeptWalk {
             groups: walker.lanes.groups.iter().map(|group| group.sls.clone()).collect(),
             twins: walker.twins.clone(),
             rows: walker.net.rows.clone(),
-            dependencies: collector.walked(),
+            dependencies,
+            waits,
         }
     }
 
@@ -305,7 +330,22 @@ impl BegunWalk {
         }
         twice.iter().for_each(|key| drop(rows.remove(key)));
         let turns_back = turns?.found;
-        Some(BegunWalk { rules, answerer, reserved, walk: KeptWalk::with(&walker, collector), turns_back, rows })
+        let mut restless = FixedBitSet::with_capacity(usize::from(u16::MAX) + 1);
+        for class in walker.classes() {
+            let answers = walker.case.is_answer(class.lid, walker.half(&class));
+            if !rows.get(&(answers, class.lid)).is_some_and(|row| Recorder::is_repeatable(row)) {
+                restless.insert(class.lid.index());
+            }
+        }
+        Some(BegunWalk {
+            rules,
+            answerer,
+            reserved,
+            walk: KeptWalk::with(&walker, collector),
+            turns_back,
+            rows,
+            restless,
+        })
     }
 
     /// Returns whether packets choose at a switch.

@@ -32,6 +32,11 @@ impl WalkedDependencies {
     pub fn vls(&self) -> usize {
         self.vls
     }
+
+    /// By half.
+    pub fn halves(&self) -> &[Dependencies; 2] {
+        &self.halves
+    }
 }
 
 impl<'a> DependencyCollector<'a> {

@@ -67,6 +67,11 @@ impl Graph {
         self.sorted().map_err(|waiting| self.shortest_cycle(waiting))
     }
 
+    /// All nodes in an order in which every edge goes forward; none if there is a cycle, for which it does not search.
+    pub fn order_if_any(&self) -> Option<Vec<u32>> {
+        self.sorted().ok()
+    }
+
     /// Returns whether there is no cycle, without a search for a shortest one.
     pub fn is_acyclic(&self) -> bool {
         self.sorted().is_ok()

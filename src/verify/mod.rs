@@ -20,6 +20,7 @@ mod channels;
 mod collector;
 mod departure;
 pub(crate) mod dependencies;
+mod difference;
 mod dot;
 mod drained;
 mod evidence;
@@ -51,7 +52,7 @@ pub use drained::{DrainClaim, DrainClaimLayer};
 pub use foresight::{Wait, foresee};
 pub use graph::{Graph as LaneGraph, NodeCycle};
 pub use multicast::{TreeTurn, TurnWait, UnicastWaits};
-pub use prover::{Scope, TableProof, prove, prove_certified, prove_certified_from, prove_tables};
+pub use prover::{Scope, TableProof, accept, prove, prove_certified, prove_certified_from, prove_tables};
 pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, EntryAge, HoleCause, LoopHop, NamedDevice, PortLane, Refusal, WaveArrival,
     WrongArrival,
@@ -218,6 +219,30 @@ pub struct ProofStatistics {
     pub classes: usize,
     /// Ordered pairs of end ports.
     pub pairs: usize,
+}
+
+/// A value that the prover accepted without a count of what it proved. Only this module makes one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Admitted<T> {
+    value: T,
+    by_difference: bool,
+}
+
+impl<T> Admitted<T> {
+    /// Whether its difference to a base that is proved was enough to see it.
+    pub fn is_by_difference(&self) -> bool {
+        self.by_difference
+    }
+
+    /// The value that was proved.
+    pub fn get(&self) -> &T {
+        &self.value
+    }
+
+    /// The value that was proved, without its proof.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
 }
 
 /// A value that the prover accepted. Only this module makes one.

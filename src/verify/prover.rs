@@ -5,8 +5,9 @@ use super::base::ProofBase;
 use super::case::{ProofCase, STEADY};
 use super::certificate::{Certificate, Recorder, numbers};
 use super::collector::DependencyCollector;
-use super::departure::DepartureWatch;
+use super::departure::{DepartureWatch, rounds_to_vacate};
 use super::dependencies::{Dependencies, DependencyLayout};
+use super::difference::Additions;
 use super::drained;
 use super::evidence;
 use super::graph::Graph;
@@ -14,7 +15,7 @@ use super::refusal::Refusal;
 use super::reserved;
 use super::walk::{Both, Class};
 use super::walker::{FirstFault, Walker};
-use super::{ProofStatistics, ProofWave, Proved, Remainder, Transition};
+use super::{Admitted, ProofStatistics, ProofWave, Proved, Remainder, Transition};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::{PathLayers, SubnetTables};
@@ -114,6 +115,38 @@ pub fn prove<T: Transition>(transition: T) -> Result<Proved<T>, (T, Refusal)> {
         Ok(judged) => Ok(Proved { value: transition, statistics: judged.statistics }),
         Err(refusal) => Err((transition, refusal)),
     }
+}
+
+/// Whether a transition is proved, if it may begin with the tables of a base: by its difference to them where that is
+/// enough, and otherwise in full. The base affects only the time that this takes.
+///
+/// # Errors
+/// What is wrong with the transition.
+pub fn accept<T: Transition>(base: Option<&ProofBase>, transition: T) -> Result<Admitted<T>, (T, Refusal)> {
+    let judged = match base.map_or(Ok(false), |base| is_proved_by_difference(&transition, base)) {
+        Ok(false) => judge_from(&transition, false, base).map(|_| false),
+        judged => judged,
+    };
+    match judged {
+        Ok(by_difference) => Ok(Admitted { value: transition, by_difference }),
+        Err(refusal) => Err((transition, refusal)),
+    }
+}
+
+/// Whether the difference of a transition to a base shows that it is proved. Where it does not, nothing is known.
+fn is_proved_by_difference(transition: &impl Transition, base: &ProofBase) -> Result<bool, Refusal> {
+    let Some(case) = case_of(transition)? else { return Ok(true) };
+    let surviving = transition.surviving();
+    let walker = Walker::new(case, surviving)?;
+    let leaves = rounds_to_vacate(surviving, transition.remainder().fabric).is_some();
+    if leaves || walker.case.drains.iter().any(Option::is_some) {
+        return Ok(false);
+    }
+    let Some(quiet) = base.quiet(&walker) else { return Ok(false) };
+    let Some(waits) = quiet.waits() else { return Ok(false) };
+    // What packets can wait for before the first wave is the base's own.
+    let mut additions = Additions::from(&walker, waits, 1);
+    Ok(walker.run_over(quiet.others(&walker), &mut additions).is_none() && additions.are_acyclic())
 }
 
 /// Proves a transition, and returns the certificate; none for a transition without waves, which has nothing to certify.

@@ -16,6 +16,7 @@ use super::walk::{Class, ClassHop, ClassPackets, Columns, DeadEnd, Entrance, Now
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, PortNum, VlSet};
 use crate::tables::SubnetTables;
+use fixedbitset::FixedBitSet;
 use std::sync::Arc;
 
 /// The fault of a class, and its place.
@@ -168,6 +169,28 @@ impl<'a> Walker<'a> {
         let owners =
             fabric.lid_ports().filter(|&port| self.case.switches || !fabric.node(fabric.port(port).node).is_switch());
         owners.flat_map(|owner| self.classes_of(owner))
+    }
+
+    /// The classes of some LIDs, in the same order.
+    pub fn classes_to<'w>(&'w self, lids: &FixedBitSet) -> impl Iterator<Item = Class> + use<'w, 'a> {
+        let fabric = self.case.fabric;
+        let marked: Vec<Lid> = lids.ones().map(|lid| Lid(lid as u16)).collect();
+        let mut owners: Vec<PortId> = marked.iter().filter_map(|&lid| fabric.lid_owner(lid)).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        owners.retain(|&owner| self.is_destination(owner));
+        let classes = owners.into_iter().flat_map(|owner| self.classes_of(owner));
+        classes.filter(move |class| marked.binary_search(&class.lid).is_ok())
+    }
+
+    /// Whether a port is among the destinations of the case.
+    fn is_destination(&self, port: PortId) -> bool {
+        let fabric = self.case.fabric;
+        let node = fabric.node(fabric.port(port).node);
+        match node.is_switch() {
+            true => self.case.switches && node.present && fabric.port(port).num == PortNum::ZERO,
+            false => fabric.peer(port).is_some(),
+        }
     }
 
     /// Reads the entries for a LID at every stage. Tables are far apart in memory, so each is read once for all stages

@@ -9,7 +9,7 @@
 use crate::check::certificate::{self, CertificateFault, CheckBase};
 use crate::check::{self, Finding};
 use crate::plan::{Phase, Plan, Scheme, Wave};
-use crate::verify::{self, Certificate, ProofBase, ProofStatistics, Proved, Refusal};
+use crate::verify::{self, Admitted, Certificate, ProofBase, ProofStatistics, Proved, Refusal};
 use std::fmt;
 
 /// Why a plan may not run.
@@ -63,6 +63,50 @@ impl VetBase {
 
 fn list(findings: &[Finding]) -> String {
     findings.iter().map(Finding::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// What a plan is found to be by those who judge it.
+pub trait PlanVerdict: Sized {
+    /// Judges a plan that may begin with a routing about which something is known.
+    ///
+    /// # Errors
+    /// The plan back, and the first objection.
+    fn on(plan: Plan, base: Option<&VetBase>) -> Result<Self, Box<(Plan, Objection)>>;
+
+    /// The plan.
+    fn plan(&self) -> &Plan;
+}
+
+impl PlanVerdict for Vetted {
+    fn on(plan: Plan, base: Option<&VetBase>) -> Result<Vetted, Box<(Plan, Objection)>> {
+        vet_from(plan, base)
+    }
+
+    fn plan(&self) -> &Plan {
+        Vetted::plan(self)
+    }
+}
+
+/// A plan that the prover accepts, with every way to call it off. Nobody has judged it a second time, so it may not
+/// run: it says what a change would take.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Provable(Box<Admitted<Plan>>);
+
+impl PlanVerdict for Provable {
+    fn on(plan: Plan, base: Option<&VetBase>) -> Result<Provable, Box<(Plan, Objection)>> {
+        let proved = verify::accept(base.map(|base| &base.proof), plan);
+        let proved = proved.map_err(|(plan, refusal)| Box::new((plan, Objection::Refused(refusal))))?;
+        let plan: &Plan = proved.get();
+        let refused = |reached| verify::accept(None, plan.called_off(reached)).err();
+        match (0..reversible(plan)).find_map(refused) {
+            Some((_, refusal)) => Err(Box::new((proved.into_inner(), Objection::NoWayBack(refusal)))),
+            None => Ok(Provable(Box::new(proved))),
+        }
+    }
+
+    fn plan(&self) -> &Plan {
+        self.0.get()
+    }
 }
 
 /// Proves a plan, checks the certificate of its proof, and lints it; then proves and checks every way to call it off.

@@ -64,7 +64,7 @@ impl Subnet {
         left
     }
 
-    fn input(&self, left: &Arc<Fabric>, turned_back: TurnedBack) -> ChangeInput<'_> {
+    fn input(&self, left: &Arc<Fabric>, turned_back: TurnedBack, both_halves: bool) -> ChangeInput<'_> {
         ChangeInput {
             before: self.fabric.clone(),
             surviving: left.clone(),
@@ -73,7 +73,7 @@ impl Subnet {
             layers: 1,
             ways: None,
             old: Half::Lower,
-            both_halves: false,
+            both_halves,
             engine: &*self.engine,
             scheme: Scheme::Ordered,
             policy: Policy { turned_back, ..Policy::default() },
@@ -82,11 +82,16 @@ impl Subnet {
         }
     }
 
-    fn proof(&self) -> ProofBase {
-        let scope = Scope::of(&[Half::Lower]);
+    fn proof(&self, both_halves: bool) -> ProofBase {
+        let scope = scope(both_halves);
         let (fabric, tables) = (self.fabric.clone(), self.tables.clone());
         ProofBase::of(BaseInput { fabric, tables, scope, answerer: Some(self.sm), reserved: None }).expect("R is safe")
     }
+}
+
+/// The halves on which sources send.
+fn scope(both_halves: bool) -> Scope {
+    Scope::of(if both_halves { &[Half::Lower, Half::Upper] } else { &[Half::Lower] })
 }
 
 /// The checker's base of the routing that a plan begins with.
@@ -155,16 +160,22 @@ struct Tally {
     refused: usize,
     faults: usize,
     differing_tables: usize,
+    by_difference: usize,
 }
 
 /// Judges a plan with and without bases, and compares everything. Returns its certificate.
 fn compare(plan: &Plan, proof: &ProofBase, check: &CheckBase, tally: &mut Tally, what: &str) -> Option<Certificate> {
     let last = plan.tables_at(plan.waves().len());
-    let scope = Scope { stranded: plan.draft().stranded.clone(), ..Scope::of(&[Half::Lower]) };
+    let scope = Scope { stranded: plan.draft().stranded.clone(), ..scope(plan.draft().both_halves) };
     let alone = verify::prove_tables(&plan.draft().after, last, &scope).map(drop);
     tally.differing_tables += usize::from(alone.is_err());
     assert_eq!(proof.prove_tables(&plan.draft().after, last, &scope), alone, "{what}: tables by themselves");
     let full = verify::prove_certified(plan.clone());
+    match (&full, verify::accept(Some(proof), plan.clone())) {
+        (Ok(_), Ok(accepted)) => tally.by_difference += usize::from(accepted.is_by_difference()),
+        (Err((_, full)), Err((_, other))) => assert_eq!(*full, other, "{what}: another refusal by difference"),
+        (full, other) => panic!("{what}: accepted {} in full, {} by difference", full.is_ok(), other.is_ok()),
+    }
     let based = verify::prove_certified_from(proof, plan.clone());
     match (full, based) {
         (Ok((full, certificate)), Ok((based, other))) => {
@@ -192,22 +203,25 @@ fn a_base_changes_no_verdict_no_evidence_and_no_byte() {
     let mut random = Random(7);
     for case in SUBNETS {
         let subnet = Subnet::of(case);
-        let proof = subnet.proof();
+        let proofs = [false, true].map(|both| (!both || subnet.fabric.has_both_halves()).then(|| subnet.proof(both)));
         for (at, left) in subnet.losses().into_iter().enumerate() {
             let left = Arc::new(left);
-            for turned_back in [TurnedBack::Discarded, TurnedBack::Returned] {
-                let what = format!("{case:?}, loss {at}, turned back {turned_back:?}");
-                let Ok(prepared) = prepare(subnet.input(&left, turned_back)) else { continue };
+            let settings =
+                [(TurnedBack::Discarded, false), (TurnedBack::Returned, false), (TurnedBack::Discarded, true)];
+            for (turned_back, both_halves) in settings {
+                let what = format!("{case:?}, loss {at}, turned back {turned_back:?}, both halves {both_halves}");
+                let Some(proof) = &proofs[usize::from(both_halves)] else { continue };
+                let Ok(prepared) = prepare(subnet.input(&left, turned_back, both_halves)) else { continue };
                 let plan = prepared.plan.plan().clone();
                 if plan.waves().is_empty() {
                     continue;
                 }
                 let check = checked(&plan);
-                let own = compare(&plan, &proof, &check, &mut tally, &what).expect("it was vetted");
+                let own = compare(&plan, proof, &check, &mut tally, &what).expect("it was vetted");
                 for number in 0..if is_thorough() { 12 } else { 4 } {
                     let mutant = mutant(&plan, &mut random);
                     let what = format!("{what}, mutant {number}");
-                    compare(&mutant, &proof, &check, &mut tally, &what);
+                    compare(&mutant, proof, &check, &mut tally, &what);
                     // The certificate of another plan: what it lists is not closed here, or does not rise.
                     let text = own.to_text(&mutant.binding(IN_HAND.to_string()));
                     let full = certificate::check_in_hand(&mutant, text.as_bytes());
@@ -218,8 +232,9 @@ fn a_base_changes_no_verdict_no_evidence_and_no_byte() {
         }
     }
     println!("{tally:?}");
-    let Tally { accepted, refused, faults, differing_tables } = tally;
+    let Tally { accepted, refused, faults, differing_tables, by_difference } = tally;
     assert!(accepted > 100 && refused > 100 && faults > 100 && differing_tables > 50, "{tally:?}");
+    assert!(by_difference > 50, "{tally:?}");
 }
 
 #[test]
@@ -229,7 +244,7 @@ fn what_is_prepared_with_a_base_is_what_is_prepared_without() {
         let subnet = Subnet::of(case);
         for (at, left) in subnet.losses().into_iter().enumerate() {
             let left = Arc::new(left);
-            let input = subnet.input(&left, TurnedBack::Discarded);
+            let input = subnet.input(&left, TurnedBack::Discarded, false);
             let base = ChangeBase::of(&input.in_force()).expect("R is safe");
             let without = prepare_cheapest(input.clone(), 0);
             match (without, prepare_cheapest(ChangeInput { base: Some(&base), ..input }, 0)) {
@@ -256,8 +271,8 @@ fn a_base_of_another_routing_is_not_used() {
     let other = Subnet::of(("random-regular:16,4,2", "up-down-robust", 1));
     assert!(subnet.fabric == other.fabric && subnet.tables != other.tables);
     let left = Arc::new(subnet.losses().swap_remove(0));
-    let base = ChangeBase::of(&other.input(&left, TurnedBack::Discarded).in_force()).expect("R is safe");
-    let input = subnet.input(&left, TurnedBack::Discarded);
+    let base = ChangeBase::of(&other.input(&left, TurnedBack::Discarded, false).in_force()).expect("R is safe");
+    let input = subnet.input(&left, TurnedBack::Discarded, false);
     let without = prepare_cheapest(input.clone(), 0).expect("a plan");
     let with = prepare_cheapest(ChangeInput { base: Some(&base), ..input }, 0).expect("a plan");
     assert!(with.plan == without.plan);

@@ -3,6 +3,7 @@ use super::*;
 use crate::fabric::generate::{Options, Topology, generate};
 use crate::fabric::{FabricBuilder, LinkWidth, NodeId};
 use crate::ids::{Lid, Lmc};
+use std::sync::Arc;
 
 fn make(topology: &str) -> Fabric {
     generate(&topology.parse::<Topology>().unwrap(), &Options::default()).unwrap()
@@ -85,9 +86,9 @@ fn rates_lids_and_descriptions_are_compared() {
     let mut after = before.clone();
     let link = after.links().next().unwrap();
     for end in [link.0, link.1] {
-        after.ports[end.index()].width = LinkWidth::X1;
+        Arc::make_mut(&mut after.ports)[end.index()].width = LinkWidth::X1;
     }
-    after.nodes[0].description = "renamed".to_string();
+    Arc::make_mut(&mut after.nodes)[0].description = "renamed".to_string();
     let lids = after.lid_ports().map(|id| (id, Lid(2 * after.port(id).lid.unwrap().0), Lmc::masked(1)));
     let after = after.with_lids(lids.collect::<Vec<_>>()).unwrap();
     let difference = Difference::between(&before, &after);
@@ -168,7 +169,7 @@ fn lids_that_clash_stay_as_they_were_and_are_listed() {
 fn one_guid_of_two_kinds_has_no_union_and_no_alignment() {
     let before = make("ring:4");
     let mut after = before.clone();
-    after.nodes[7].kind = NodeKind::Router;
+    Arc::make_mut(&mut after.nodes)[7].kind = NodeKind::Router;
     assert!(matches!(union(&before, &after), Err(UnionError::Redefined { after: NodeKind::Router, .. })));
     assert!(matches!(align(&before, &after), Err(AlignError::Redefined { found: NodeKind::Router, .. })));
 }

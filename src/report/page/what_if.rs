@@ -120,7 +120,9 @@ fn losses(report: &WhatIfReport) -> Markup {
                 }
                 code { "reconfig simulate" } " shows how long pairs are out if planning takes no time."
             }
+            @if report.planned() > 0 { p { (parts::sentence(report.judged())) } }
             @if let Some(rest) = report.rest() { p { (parts::sentence(&rest)) } }
+            @if let Some(left) = report.left() { p { (parts::sentence(&left)) } }
             @if columns.elsewhere { p { b { "Elsewhere" } " are those of the end ports cut off whose own switch and cable live on." } }
             @let name = if folded.is_empty() { all.to_string() } else { format!("The {} worst losses", open.len()) };
             @if open.is_empty() { p class="none" { "No change was planned." } } @else { (rows(&name, open, columns)) }

@@ -52,6 +52,9 @@ pub struct Metrics {
     left_out: Gauge,
     trouble: Gauge,
     end_ports_fenced: Gauge,
+    groups: Gauge,
+    group_members: Gauge,
+    group_members_unreached: Gauge,
     instead: Gauge,
     upper_half: Gauge,
     switches: Gauge,
@@ -113,6 +116,9 @@ impl Metrics {
             left_out: Gauge::default(),
             trouble: Gauge::default(),
             end_ports_fenced: Gauge::default(),
+            groups: Gauge::default(),
+            group_members: Gauge::default(),
+            group_members_unreached: Gauge::default(),
             instead: Gauge::default(),
             upper_half: Gauge::default(),
             switches: Gauge::default(),
@@ -157,6 +163,13 @@ impl Metrics {
                 "end_ports_fenced",
                 "End ports known to discard what is sent on some service levels",
                 &self.end_ports_fenced,
+            ),
+            ("multicast_groups", "Multicast groups", &self.groups),
+            ("multicast_members", "Memberships in multicast groups", &self.group_members),
+            (
+                "multicast_members_unreached",
+                "Memberships in multicast groups of ports that no tree reaches",
+                &self.group_members_unreached,
             ),
             (
                 "instead",
@@ -204,6 +217,14 @@ impl Metrics {
         self.left_out.set(out.collect::<BTreeSet<_>>().len() as i64);
         self.trouble.set(status.trouble.is_some().into());
         self.end_ports_fenced.set(i64::try_from(status.end_ports_fenced).unwrap_or(i64::MAX));
+        let groups = status.groups.clone().unwrap_or_default();
+        for (gauge, value) in [
+            (&self.groups, groups.groups),
+            (&self.group_members, groups.members),
+            (&self.group_members_unreached, groups.unreached),
+        ] {
+            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        }
         self.instead.set(status.instead.is_some().into());
         self.upper_half.set((status.half == Some(Half::Upper)).into());
         let fabric = &status.fabric;

@@ -16,8 +16,8 @@ pub mod web;
 
 use self::control::{
     Answers, ChangeDone, ChangeOutcome, ChangeStanding, ChannelStatus, ControlEvent, ControlOrder, ControlRequest,
-    EventFeed, EventKind, FabricStatus, Fault, LidStatus, MissingStatus, NamedNode, OwnPort, PolicyStatus, Reply,
-    STATUS_SCHEMA, SmpStatus, Status, SweepStatus,
+    EventFeed, EventKind, FabricStatus, Fault, GroupStatus, LidStatus, MissingStatus, NamedNode, OwnPort, PolicyStatus,
+    Reply, STATUS_SCHEMA, SmpStatus, Status, SweepStatus,
 };
 use self::metrics::Metrics;
 use crate::change;
@@ -25,10 +25,11 @@ use crate::driver::{ChangeRecord, Running};
 use crate::fabric::Fabric;
 use crate::ids::{Guid, Half, Lid, PortNum};
 use crate::machine::{ChangeProgress, Declined, Outcome};
+use crate::sa::GroupCounts;
 use crate::sm::lifecycle::LifecycleState;
 use crate::sm::{
-    Happening, ManagerOrder, OrderAnswer, OrderId, SharedMailbox, SharedResponder, SubnetArrival, SubnetElement,
-    SubnetView,
+    GroupView, Happening, ManagerOrder, NO_GROUPS, OrderAnswer, OrderId, SharedMailbox, SharedResponder, SubnetArrival,
+    SubnetElement, SubnetView,
 };
 use crate::subnet::SubnetEvent;
 use crate::tables::RoutedBy;
@@ -561,6 +562,8 @@ impl Frontend {
             foreseen,
             degraded,
             end_ports_fenced: closed_ends,
+            groups: running.and_then(|_| self.groups(view.groups)),
+            without_groups: self.without_groups(),
             policy: self.fixed.policy.clone(),
             smps: SmpStatus::from(&smps),
             sweeps: SweepStatus {
@@ -580,6 +583,21 @@ impl Frontend {
                 .or(view.unkept)
                 .or(view.cut_off),
         }
+    }
+
+    fn groups(&self, view: GroupView) -> Option<GroupStatus> {
+        let responder = self.responder.as_ref()?.borrow();
+        let GroupView { unreached, unproved } = view;
+        responder.has_groups().then(|| {
+            let GroupCounts { groups, members } = responder.group_counts();
+            GroupStatus { groups, members, unreached, unproved }
+        })
+    }
+
+    fn without_groups(&self) -> Option<String> {
+        let responder = self.responder.as_ref()?.borrow();
+        let asked = responder.sa_requests().contains_key(&u16::from(SaAttributeId::McMemberRecord));
+        (asked && !responder.has_groups()).then(|| NO_GROUPS.to_string())
     }
 
     /// What is wrong with another manager.

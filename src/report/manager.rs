@@ -5,8 +5,8 @@ use super::quantity::{count, counted, duration};
 use super::screen::{line, number, show, some, table};
 use reconfig::driver::ForeseenCount;
 use reconfig::frontend::control::{
-    ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, MissingElements, MissingStatus, NamedNode,
-    OwnPort, PolicyStatus, Status, SweepStatus,
+    ChangeDone, ChannelStatus, ControlEvent, EventKind, FabricStatus, GroupStatus, MissingElements, MissingStatus,
+    NamedNode, OwnPort, PolicyStatus, Status, SweepStatus,
 };
 use reconfig::machine::ChangeProgress;
 use reconfig::plan::LanePartition;
@@ -71,6 +71,16 @@ pub fn manager_status(status: &Status) -> String {
         text += &change_done(done);
     }
     text
+}
+
+fn groups_row(groups: &GroupStatus) -> String {
+    let unreached = match groups.unreached {
+        0 => String::new(),
+        unreached => format!(", {unreached} of them not reached"),
+    };
+    let unproved = groups.unproved.as_ref().map_or_else(String::new, |why| format!("; not proved: {why}"));
+    let (number, members) = (counted(groups.groups as u64, "group"), counted(groups.members as u64, "membership"));
+    format!("{number}, {members}{unreached}{unproved}")
 }
 
 fn facts(status: &Status) -> comfy_table::Table {
@@ -139,6 +149,12 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
     if status.end_ports_fenced > 0 {
         let ends = counted(status.end_ports_fenced as u64, "end port");
         row("fence", format!("{ends} closed on some service levels"));
+    }
+    if let Some(groups) = &status.groups {
+        row("multicast", groups_row(groups));
+    }
+    if let Some(without) = &status.without_groups {
+        row("multicast", without.clone());
     }
     if let Some(count) = status.foreseen {
         row("foreseen", foreseen(count));

@@ -4,8 +4,9 @@
 //! [`RoutingFunction`] with a route from every switch with a demanded port to every demanded port, or an error that
 //! names what cannot be connected. An engine never falls back to another one; a list of engines that the user gave
 //! ([`FirstOf`]) does. The same input gives the same tables: ties are broken by load, then by port number. Engines
-//! promise freedom from deadlock; `verify` checks it. Deliberately omitted: LIDs (`lid` realises a function), the input
-//! port (InfiniBand forwards by DLID alone), multicast.
+//! promise freedom from deadlock; `verify` checks it. Trees for multicast ([`SpanningTree`]) follow an engine's order
+//! of the switches where it has one. Deliberately omitted: LIDs (`lid` realises a function), the input port (InfiniBand
+//! forwards by DLID alone).
 
 mod acyclic;
 mod connectivity;
@@ -32,6 +33,7 @@ mod registry;
 mod relief;
 mod shortest_widest;
 mod smart;
+mod spanning_tree;
 mod spread;
 mod switch_graph;
 mod switch_tree;
@@ -56,6 +58,7 @@ pub use path_selection::{PathSelection, Removed, SelectedPairs, SelectionRule, T
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, chosen_root, engine_named, of_opensm, switch_order};
 pub use shortest_widest::ShortestWidest;
 pub use smart::{Smart, SmartOptimum, SmartTurns};
+pub use spanning_tree::{SpanningTree, Turn};
 pub use up_down::{UpDown, choose_root};
 pub use up_down_paths::{UpDownBalanced, UpDownRandom};
 pub use up_down_robust::UpDownRobust;

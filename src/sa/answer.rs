@@ -1,13 +1,14 @@
 //! Dispatch: the answer to each request, by method and attribute, and the number of MADs that it takes.
 
 use super::legs::PathQuery;
+use super::member_requests::MemberRequest;
 use super::records::{RecordQuery, RecordTable};
 use super::subscriptions::SubscriptionContext;
 use super::{Directory, Sa, SaEvent};
 use crate::transport::Datagram;
 use crate::wire::sa::{
-    InformInfo, InformInfoRecord, PathRecord, Record, Rmpp, RmppStatus, RmppType, SA_DATA_SIZE, SaAttributeId, SaMad,
-    ServiceRecord,
+    InformInfo, InformInfoRecord, McMemberRecord, PathRecord, Record, Rmpp, RmppStatus, RmppType, SA_DATA_SIZE,
+    SaAttributeId, SaMad, ServiceRecord,
 };
 use crate::wire::{ClassPortInfo, GENERAL_SERVICES_Q_KEY, Method, status};
 use std::sync::Arc;
@@ -52,13 +53,17 @@ impl Sa {
             (Some(directory), _) => Arc::clone(directory),
         };
         let answered = match mad.method {
-            Method::Get => self.get(&directory, mad, now_ns),
+            Method::Get => self.get(&directory, asked, mad, now_ns),
             Method::GetTable => return self.table(&directory, asked, mad, now_ns),
             Method::Set => self.set(&directory, asked, mad, now_ns),
             Method::Delete if mad.attribute == SaAttributeId::ServiceRecord => {
                 let record = ServiceRecord::decode(&mad.data);
                 self.services.delete(mad.component_mask, &record, now_ns).map(|record| record.to_data())
             }
+            Method::Delete if mad.attribute == SaAttributeId::McMemberRecord => self
+                .member_request(&directory, asked, mad)
+                .and_then(|request| request.leave(&mut self.groups))
+                .map(|record| record.to_data()),
             Method::Delete => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
             _ => Err(status::UNSUPPORTED_METHOD),
         };
@@ -79,12 +84,18 @@ impl Sa {
     }
 
     /// Answers SubnAdmGet: exactly one record must match.
-    fn get(&mut self, directory: &Directory, mad: &SaMad, now_ns: u64) -> Result<[u8; SA_DATA_SIZE], u16> {
+    fn get(
+        &mut self,
+        directory: &Directory,
+        asked: &Datagram,
+        mad: &SaMad,
+        now_ns: u64,
+    ) -> Result<[u8; SA_DATA_SIZE], u16> {
         if mad.attribute == SaAttributeId::PathRecord {
             let query = PathQuery::new(directory, self.half, mad.component_mask, PathRecord::decode(&mad.data));
             return query.one().map(|path| path.to_data());
         }
-        let table = self.collect(directory, mad, now_ns)?;
+        let table = self.collect(directory, asked, mad, now_ns)?;
         match table.bytes.len() / table.size {
             0 => Err(status::NO_RECORDS),
             1 => {
@@ -98,7 +109,7 @@ impl Sa {
 
     /// Answers SubnAdmGetTable: every matching record, in as many segments as it takes.
     fn table(&mut self, directory: &Directory, asked: &Datagram, mad: &SaMad, now_ns: u64) -> Vec<Datagram> {
-        let table = match self.collect(directory, mad, now_ns) {
+        let table = match self.collect(directory, asked, mad, now_ns) {
             Ok(table) => table,
             Err(refused) => return vec![back(asked, &mad.refusal(refused))],
         };
@@ -110,7 +121,13 @@ impl Sa {
     }
 
     /// The matching records of any attribute.
-    fn collect(&mut self, directory: &Directory, mad: &SaMad, now_ns: u64) -> Result<RecordTable, u16> {
+    fn collect(
+        &mut self,
+        directory: &Directory,
+        asked: &Datagram,
+        mad: &SaMad,
+        now_ns: u64,
+    ) -> Result<RecordTable, u16> {
         let (mask, most) = (mad.component_mask, self.limits.answer_bytes);
         let trusted = mad.sm_key != 0;
         match mad.attribute {
@@ -119,8 +136,12 @@ impl Sa {
                 query.table(most).map(|bytes| RecordTable { size: PathRecord::SIZE, bytes })
             }
             SaAttributeId::ServiceRecord => {
-                let asked = ServiceRecord::decode(&mad.data);
-                Ok(listed(self.services.select(mask, &asked, now_ns)))
+                let wanted = ServiceRecord::decode(&mad.data);
+                Ok(listed(self.services.select(mask, &wanted, now_ns)))
+            }
+            SaAttributeId::McMemberRecord => {
+                let request = self.member_request(directory, asked, mad)?;
+                Ok(listed(request.select(&self.groups)))
             }
             SaAttributeId::InformInfoRecord => {
                 Ok(listed(self.subscriptions.select(mask, &InformInfoRecord::decode(&mad.data))))
@@ -153,8 +174,33 @@ impl Sa {
                 let by = directory.owner(asked.lid);
                 self.services.set(mad.component_mask, record, by, now_ns).map(|record| record.to_data())
             }
+            SaAttributeId::McMemberRecord => {
+                let request = self.member_request(directory, asked, mad)?;
+                request.join(&mut self.groups).map(|record| record.to_data())
+            }
             _ => Err(status::UNSUPPORTED_METHOD_ATTRIBUTE),
         }
+    }
+
+    /// A request about multicast groups.
+    ///
+    /// # Errors
+    /// The status to refuse with: there are no groups, or nobody here has the LID that the request came from.
+    fn member_request<'a>(
+        &mut self,
+        directory: &'a Directory,
+        asked: &Datagram,
+        mad: &SaMad,
+    ) -> Result<MemberRequest<'a>, u16> {
+        let Some(facts) = directory.facts().multicast else {
+            if !std::mem::replace(&mut self.has_refused_groups, true) {
+                self.events.push(SaEvent::NoGroups { client: asked.lid });
+            }
+            return Err(status::UNSUPPORTED_METHOD_ATTRIBUTE);
+        };
+        let from = directory.fabric().lid_owner(asked.lid).ok_or(status::REQUEST_INVALID)?;
+        let (mask, is_trusted) = (mad.component_mask, mad.sm_key != 0);
+        Ok(MemberRequest { directory, facts, from, mask, asked: McMemberRecord::decode(&mad.data), is_trusted })
     }
 }
 

@@ -9,10 +9,10 @@ use super::partitions::SharedPartitions;
 use super::remote::{LeadingRouters, Remote};
 use super::service_levels::ServiceLevels;
 use crate::fabric::{Fabric, NodeKind, PortId};
-use crate::ids::{Guid, Half, Lid, PKey, PortNum};
+use crate::ids::{Guid, Half, Lid, PKey, PortNum, Sl};
 use crate::tables::SubnetTables;
 use crate::wire::{Gid, NodeInfo, PortInfo, SmInfo, SwitchInfo, VlArbitrationBlock, VlArbitrationTable};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The input of a directory. Vectors by `NodeId` or [`PortId`] have one entry for each node or port of the fabric.
@@ -48,6 +48,17 @@ pub struct DirectoryFacts {
     pub service_levels: Arc<dyn ServiceLevels>,
     /// The rules for destinations in other subnets.
     pub remote: Arc<Remote>,
+    /// What multicast groups have; none where there are none.
+    pub multicast: Option<MulticastFacts>,
+}
+
+/// What the multicast groups of a subnet have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MulticastFacts {
+    /// The service level of their packets.
+    pub sl: Sl,
+    /// How many multicast LIDs every switch that carries them has entries for, counted from the first.
+    pub mlids: u16,
 }
 
 /// Why the facts do not make a directory.
@@ -221,6 +232,21 @@ impl Directory {
             Some(key) => self.partitions.share(from, to, key).then_some(key),
             None => self.partitions.shared(from, to),
         }
+    }
+
+    /// Whether a port that owns LIDs is a full or limited member of the partition that a key names.
+    pub(super) fn is_in_partition(&self, port: PortId, key: PKey) -> bool {
+        self.partitions.holds(port.index(), key)
+    }
+
+    /// Whether two ports that own LIDs share any partition.
+    pub(super) fn share_a_partition(&self, one: PortId, other: PortId) -> bool {
+        one == other || self.partitions.shared(one.index(), other.index()).is_some()
+    }
+
+    /// The partitions of which some port is a member, each by the key of full members.
+    pub(super) fn all_partitions(&self) -> BTreeSet<PKey> {
+        self.partitions.all()
     }
 
     /// The LIDs by which paths reach a port while `half` is active: those of the half, or the only LID if the port has

@@ -3,15 +3,19 @@
 //! [`Sa`] takes datagrams and the time and returns datagrams. It answers at once, from a [`Directory`] that the subnet
 //! manager replaces whenever the subnet has changed; without one it answers *busy*. Paths name LIDs and service levels
 //! of the active half only ([`Sa::half_moved`]); paths to other subnets name a router's port ([`Remote`]). Everything
-//! that waits is bounded ([`SaLimits`]): beyond the limit, a client is answered *busy* or *no resources* and must query
-//! again. Costs: a path between two given ports takes two walks along forwarding tables, whatever the size of the
-//! fabric; a table is as long as its records. Deliberately omitted: multicast groups, MultiPathRecord and TraceRecord,
-//! whether the asker shares a partition with the ports that it asks about, GUID aliases, redirection.
+//! that waits or is kept is bounded ([`SaLimits`]): beyond the limit, a client is answered *busy* or *no resources* and
+//! must query again. Costs: a path between two given ports takes two walks along forwarding tables, whatever the size
+//! of the fabric; a table is as long as its records. Multicast groups exist where the directory says what they have in
+//! common; where their packets go is another's concern ([`Sa::take_changed_groups`]). Deliberately omitted:
+//! MultiPathRecord and TraceRecord, whether the asker shares a partition with the ports that it asks about, GUID
+//! aliases, redirection.
 
 mod agenda;
 mod answer;
 mod directory;
+mod groups;
 mod legs;
+mod member_requests;
 mod modelled;
 mod partitions;
 mod path_capacity;
@@ -26,7 +30,8 @@ mod services;
 mod subscriptions;
 mod transfers;
 
-pub use directory::{Directory, DirectoryError, DirectoryFacts};
+pub use directory::{Directory, DirectoryError, DirectoryFacts, MulticastFacts};
+pub use groups::{GroupCounts, GroupMember};
 pub use path_capacity::{PathCapacity, PathRate};
 pub use prefix_routes::{PrefixRoute, PrefixRoutes};
 pub use remote::{Beyond, LeadingRouters, Remote, RemoteRule};
@@ -36,9 +41,10 @@ use crate::ids::{Guid, Half, Lid};
 use crate::transport::Datagram;
 use crate::wire::sa::SaMad;
 use crate::wire::{Notice, class, class_of};
+use groups::{GroupNews, MulticastGroups};
 use rmpp::{RmppPace, TransferFailure};
 use services::Services;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use subscriptions::{SubscriptionContext, Subscriptions};
 use transfers::Transfers;
@@ -59,6 +65,9 @@ pub struct SaLimits {
     pub pace: RmppPace,
     /// The most ServiceRecords.
     pub services: usize,
+    /// The most memberships in multicast groups. Of these a port gets no more than it leaves free, and neither of the
+    /// groups for which switches have room.
+    pub memberships: usize,
     /// The most subscriptions.
     pub subscriptions: usize,
     /// The most subscriptions of one port.
@@ -84,6 +93,7 @@ impl Default for SaLimits {
             transfer_bytes: 64 << 20,
             pace: RmppPace::default(),
             services: 16_384,
+            memberships: 1 << 20,
             subscriptions: 65_536,
             subscriptions_of_one: 64,
             reports: 65_536,
@@ -119,6 +129,11 @@ pub enum SaEvent {
         /// The number of subscribers that were not notified.
         subscribers: usize,
     },
+    /// A client has asked for multicast groups for the first time, and there are none.
+    NoGroups {
+        /// The client's LID.
+        client: Lid,
+    },
     /// A request carried a key other than the SM's and was dropped.
     WrongKey {
         /// The sender's LID.
@@ -138,6 +153,9 @@ pub struct Sa {
     transfers: Transfers,
     services: Services,
     subscriptions: Subscriptions,
+    groups: MulticastGroups,
+    /// Whether somebody was told that there are no groups.
+    has_refused_groups: bool,
     events: Vec<SaEvent>,
     /// Number of requests by attribute.
     requests: BTreeMap<u16, u64>,
@@ -152,6 +170,8 @@ impl Sa {
             transfers: Transfers::new(&limits),
             services: Services::new(limits.services),
             subscriptions: Subscriptions::default(),
+            groups: MulticastGroups::new(limits.memberships),
+            has_refused_groups: false,
             events: Vec::new(),
             requests: BTreeMap::new(),
             limits,
@@ -165,7 +185,10 @@ impl Sa {
         self.half = directory.facts().half;
         self.services.retain_ports(|gid| directory.by_gid(gid).is_some());
         self.subscriptions.retain_ports(&directory);
-        let Some(before) = self.directory.replace(directory.clone()) else { return };
+        self.groups.follow(&directory);
+        let before = self.directory.replace(directory.clone());
+        self.announce_groups(now_ns);
+        let Some(before) = before else { return };
         let issuer = directory.base_lid(directory.facts().sm).unwrap_or_default();
         let left = before.ports_beyond(&directory).map(|gid| (Notice::gid_in_service(false, gid, issuer), &before));
         let came = directory.ports_beyond(&before).map(|gid| (Notice::gid_in_service(true, gid, issuer), &directory));
@@ -174,6 +197,48 @@ impl Sa {
             self.subscriptions.announce(view, &notice, known_by, now_ns, &mut self.events);
         }
         self.events.truncate(MOST_EVENTS);
+    }
+
+    /// Has subscribers told of groups that have come into being or ended, when [`Sa::wake`] is called next.
+    fn announce_groups(&mut self, now_ns: u64) {
+        let news = self.groups.take_news();
+        let Some(directory) = self.directory.clone().filter(|_| !news.is_empty()) else { return };
+        let issuer = directory.base_lid(directory.facts().sm).unwrap_or_default();
+        let view = SubscriptionContext { directory: &directory, half: self.half, limits: &self.limits };
+        for GroupNews { is_there, mgid, p_key } in news {
+            let notice = Notice::group(is_there, mgid, issuer);
+            self.subscriptions.announce_group(view, &notice, p_key, now_ns, &mut self.events);
+        }
+    }
+
+    /// Nobody counts as a member of a multicast group until it joins again; groups that hosts made end.
+    pub fn forget_members(&mut self) {
+        self.groups.forget_members();
+    }
+
+    /// How many multicast groups and memberships there are.
+    pub fn group_counts(&self) -> GroupCounts {
+        self.groups.counts()
+    }
+
+    /// The LIDs of all multicast groups, in rising order.
+    pub fn groups(&self) -> impl Iterator<Item = Lid> + '_ {
+        self.groups.mlids()
+    }
+
+    /// The members of the multicast group with this LID; none if no group has it.
+    pub fn group_members(&self, mlid: Lid) -> Vec<GroupMember> {
+        self.groups.members(mlid)
+    }
+
+    /// Whether members of some group have changed since they were taken.
+    pub fn have_groups_changed(&self) -> bool {
+        self.groups.have_changed()
+    }
+
+    /// The LIDs of groups whose members have changed since the last call.
+    pub fn take_changed_groups(&mut self) -> BTreeSet<Lid> {
+        self.groups.take_changed()
     }
 
     /// The current directory.
@@ -198,6 +263,7 @@ impl Sa {
         }
         let mad = SaMad::decode(&asked.bytes).ok()?;
         let sent = self.respond(asked, &mad, now_ns);
+        self.announce_groups(now_ns);
         self.events.truncate(MOST_EVENTS);
         Some(sent)
     }

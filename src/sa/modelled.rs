@@ -35,6 +35,7 @@ impl DirectoryFacts {
             half: tables.sa_half,
             service_levels: Arc::new(FirstOfHalf),
             remote: Arc::new(Remote::none()),
+            multicast: None,
             fabric,
             tables,
             sm,

@@ -7,7 +7,7 @@
 //! nothing is kept.
 
 use crate::ids::PKey;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The keys of the ports of a subnet. See the module documentation.
 #[derive(Clone, Debug)]
@@ -53,6 +53,17 @@ impl SharedPartitions {
     pub(super) fn share(&self, from: usize, to: usize, key: PKey) -> bool {
         let (own, others) = self.of(from, to);
         own.iter().any(|held| held.partition() == key.partition() && held.is_among(others))
+    }
+
+    /// Whether a port, by index, is a full or limited member of the partition that a key names.
+    pub(super) fn holds(&self, port: usize, key: PKey) -> bool {
+        self.of(port, port).0.iter().any(|held| held.partition() == key.partition())
+    }
+
+    /// The partitions of which some port is a member, each by the key of full members; the default one is among them.
+    pub(super) fn all(&self) -> BTreeSet<PKey> {
+        let full = |key: &PKey| PKey(key.0 | PKey::FULL);
+        self.tables.iter().flatten().map(full).collect()
     }
 
     fn of(&self, from: usize, to: usize) -> (&[PKey], &[PKey]) {

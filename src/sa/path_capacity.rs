@@ -56,7 +56,7 @@ impl PathRate {
     }
 
     /// The rate of a link.
-    fn of_link(info: &PortInfo) -> Option<PathRate> {
+    pub(super) fn of_link(info: &PortInfo) -> Option<PathRate> {
         let lanes = info.link_width_active.of_link()?.lanes();
         let lane = match info.speed()? {
             LinkSpeed::Sdr => 25,

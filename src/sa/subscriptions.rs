@@ -7,7 +7,7 @@
 use super::agenda::Agenda;
 use super::directory::Directory;
 use super::{SaEvent, SaLimits};
-use crate::ids::{Guid, Half, Lid};
+use crate::ids::{Guid, Half, Lid, PKey};
 use crate::transport::Datagram;
 use crate::wire::sa::{ComponentMask, InformInfo, InformInfoRecord, Record, Report, SaAttributeId, SaMad, selected};
 use crate::wire::{Gid, Method, Notice, Trap, status};
@@ -151,18 +151,44 @@ impl Subscriptions {
         now_ns: u64,
         events: &mut Vec<SaEvent>,
     ) {
-        let issuer_gid = match view.directory.fabric().lid_owner(notice.issuer_lid) {
-            Some(port) => view.directory.gid(port),
-            None => Gid::default(),
-        };
-        let report = Report { notice: notice.clone(), issuer_gid };
+        let report = report_of(notice, view.directory);
         let wants = |known: &Subscription| {
             wants(&known.record.info, &report, known_by) && may_hear(known.subscriber, &report, known_by)
         };
-        let numbers: Vec<u64> = self.all.iter().filter(|(_, known)| wants(known)).map(|(&number, _)| number).collect();
+        let numbers = self.all.iter().filter(|(_, known)| wants(known)).map(|(&number, _)| number).collect();
+        self.have_reported(view, &report, numbers, now_ns, events);
+    }
+
+    /// The same for a notice about a multicast group, to those who are in its partition.
+    pub(super) fn announce_group(
+        &mut self,
+        view: SubscriptionContext<'_>,
+        notice: &Notice,
+        p_key: PKey,
+        now_ns: u64,
+        events: &mut Vec<SaEvent>,
+    ) {
+        let report = report_of(notice, view.directory);
+        let is_in =
+            |guid| view.directory.by_port_guid(guid).is_some_and(|port| view.directory.is_in_partition(port, p_key));
+        let wants =
+            |known: &Subscription| wants(&known.record.info, &report, view.directory) && is_in(known.subscriber);
+        let numbers = self.all.iter().filter(|(_, known)| wants(known)).map(|(&number, _)| number).collect();
+        self.have_reported(view, &report, numbers, now_ns, events);
+    }
+
+    fn have_reported(
+        &mut self,
+        view: SubscriptionContext<'_>,
+        report: &Report,
+        numbers: Vec<u64>,
+        now_ns: u64,
+        events: &mut Vec<SaEvent>,
+    ) {
         let room = view.limits.reports.saturating_sub(self.pending.len());
         if numbers.len() > room {
-            events.push(SaEvent::ReportsLeftOut { trap: notice.trap_number, subscribers: numbers.len() - room });
+            let trap = report.notice.trap_number;
+            events.push(SaEvent::ReportsLeftOut { trap, subscribers: numbers.len() - room });
         }
         for subscription in numbers.into_iter().take(room) {
             self.transaction = self.transaction.wrapping_add(1);
@@ -232,6 +258,14 @@ impl Subscriptions {
     }
 }
 
+fn report_of(notice: &Notice, directory: &Directory) -> Report {
+    let issuer_gid = match directory.fabric().lid_owner(notice.issuer_lid) {
+        Some(port) => directory.gid(port),
+        None => Gid::default(),
+    };
+    Report { notice: notice.clone(), issuer_gid }
+}
+
 /// Returns whether two subscriptions of one port are the same, response times aside.
 fn same(one: &InformInfo, other: &InformInfo) -> bool {
     let bare = |info: &InformInfo| InformInfo { resp_time_value: 0, ..info.clone() };
@@ -265,6 +299,7 @@ fn about(info: &InformInfo, report: &Report, directory: &Directory) -> bool {
     if info.gid != Gid::default() {
         let gid_of_report = match report.notice.trap() {
             Trap::GidInService { gid } | Trap::GidOutOfService { gid } => gid,
+            Trap::GroupMade { mgid } | Trap::GroupEnded { mgid } => mgid,
             _ => report.issuer_gid,
         };
         return gid_of_report == info.gid;

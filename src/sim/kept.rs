@@ -6,6 +6,7 @@ use super::arbitration::VlArbiter;
 use super::plane::DataPlane;
 use super::power_on::{GUID_ENTRIES, MULTICAST_ENTRIES, PARTITION_ENTRIES, VL_ARBITRATION_ENTRIES};
 use crate::fabric::{Fabric, PortId};
+use crate::ids::{Lid, PortMask, PortNum};
 use crate::wire::{
     AttributeId, DEFAULT_P_KEY, MulticastForwardingTable, SMP_DATA_SIZE, Smp, VlArbitrationTable, status,
 };
@@ -108,6 +109,22 @@ impl KeptTables {
             _ => {}
         }
         self.written.insert(table, data);
+    }
+
+    /// The output ports for a multicast LID, as the table at a switch's port 0 has them.
+    pub fn multicast_outputs(&self, port: PortId, lid: Lid) -> PortMask {
+        let rank = lid.0 - MulticastForwardingTable::FIRST.0;
+        let (block, entry) = (rank / MulticastForwardingTable::BLOCK, rank % MulticastForwardingTable::BLOCK);
+        let mut outputs = PortMask::EMPTY;
+        for position in 0..MulticastForwardingTable::POSITION {
+            let instance = MulticastForwardingTable::modifier(block, position);
+            let part = KeptTable { port, attribute: AttributeId::MulticastForwardingTable, instance };
+            let Some(data) = self.written.get(&part) else { continue };
+            let mask = MulticastForwardingTable::decode(data).masks[usize::from(entry)];
+            let ports = (0..16u8).filter(|bit| mask >> bit & 1 == 1);
+            ports.for_each(|bit| outputs.insert(PortNum(position * MulticastForwardingTable::POSITION + bit)));
+        }
+        outputs
     }
 
     /// How a port serves its lanes by the lists that were written; none where none was.

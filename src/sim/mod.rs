@@ -89,7 +89,7 @@ pub use transport::SimTransport;
 pub use whereabouts::{LanePlace, PacketUnderWay, StandingLane};
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Half, PortNum, Sl, Vl};
+use crate::ids::{Half, PortMask, PortNum, Sl, Vl};
 use agent::Agents;
 use client::MadClients;
 use clock::Clock;
@@ -453,5 +453,11 @@ impl Sim {
     pub fn output(&self, switch: NodeId, lid: crate::ids::Lid) -> Option<PortNum> {
         let port = PortNum(self.plane.tables.output(switch, lid.0));
         (port != PortNum::NO_ROUTE).then_some(port)
+    }
+
+    /// The output ports that a switch has for a multicast LID, as its device holds them; no packet is forwarded by
+    /// them.
+    pub fn multicast_outputs(&self, switch: NodeId, lid: crate::ids::Lid) -> PortMask {
+        self.devices.kept.multicast_outputs(self.plane.first_port(switch), lid)
     }
 }

@@ -113,6 +113,9 @@ fn follows(fault: &DeviceFault, left_out: bool) -> &'static str {
             "it keeps the limits that it was read to hold, and changes at its ports show by traps alone"
         }
         (A::PKeyTable, _) => "its partitions stay as they are",
+        (A::MulticastForwardingTable, _) => {
+            "trees of multicast groups pass it by, and what is attached to it is in none"
+        }
         (A::VlArbitrationTable, Method::Get) => {
             "whether its ports serve all lanes is assumed (`arbitration-serves-all-lanes`), not read"
         }

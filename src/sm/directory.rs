@@ -4,7 +4,9 @@ use super::config::Config;
 use super::responder::SharedResponder;
 use crate::fabric::Fabric;
 use crate::ids::{PKey, Sl};
-use crate::sa::{Directory, DirectoryError, DirectoryFacts, FirstOfHalf, OfLayers, Reserving, ServiceLevels};
+use crate::sa::{
+    Directory, DirectoryError, DirectoryFacts, FirstOfHalf, MulticastFacts, OfLayers, Reserving, ServiceLevels,
+};
 use crate::subnet::{Manager, Outlook, SubnetManager};
 use crate::tables::PathLayers;
 use crate::transport::Transport;
@@ -39,10 +41,23 @@ pub(super) fn publish<T: Transport>(
         half,
         service_levels: levels(&fabric, ways, config.policy.reserved_sl),
         remote: config.remote.clone(),
+        multicast: config.policy.reserved_sl.map(|sl| MulticastFacts { sl, mlids: mlids(manager, &fabric) }),
     };
     let directory = Directory::new(facts)?;
     responder.borrow_mut().set_directory(directory, manager.now_ns());
     Ok(())
+}
+
+/// How many multicast LIDs every switch has entries for; those that have none at all are passed by.
+fn mlids<T: Transport>(manager: &Manager<T>, fabric: &Fabric) -> u16 {
+    let cap =
+        |switch| manager.node_info(switch).and_then(|(_, info)| info.as_ref()).map_or(0, |info| info.multicast_fdb_cap);
+    let caps: Vec<u16> = fabric.switches().filter(|&switch| fabric.node(switch).present).map(cap).collect();
+    match caps.is_empty() {
+        // Two hosts at one cable: nothing forwards.
+        true => u16::MAX,
+        false => caps.into_iter().filter(|&cap| cap > 0).min().unwrap_or_default(),
+    }
 }
 
 /// The P_Keys of a port whose table was read. It is not empty, which would say that it was not.

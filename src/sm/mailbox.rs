@@ -8,6 +8,7 @@
 use super::arrival::SubnetArrival;
 use super::degraded::Degraded;
 use super::error::SmError;
+use super::groups::GroupView;
 use super::lifecycle::{self, BringUpAttempt, LifecycleState};
 use super::orders::{ManagerOrder, OrderAnswer, OrderId};
 use crate::driver::{AbortHandle, ChangeRecord, ForeseenCount, Running, Trail};
@@ -94,6 +95,8 @@ pub struct SubnetView {
     pub foreseen: Option<ForeseenCount>,
     /// What devices fail at, and what follows.
     pub degraded: Vec<Degraded>,
+    /// What is to be said of multicast groups in switches.
+    pub groups: GroupView,
     /// End ports that are known to discard service levels of data.
     pub closed_ends: usize,
     /// Why no change by `double` is possible, if none is.

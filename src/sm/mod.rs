@@ -5,7 +5,7 @@
 //! proved change after another; if another manager has precedence, it stands by. It is one future that touches nothing
 //! but the transport: reports and orders pass through the [`Mailbox`]. Three pure functions decide: [`lifecycle`] the
 //! next step, [`election`] the master, [`pace`] the rate of sweeps. Deliberately omitted: sockets, files and signals
-//! ([`frontend`](crate::frontend) and the program have them), multicast groups, partitions other than the default one.
+//! ([`frontend`](crate::frontend) and the program have them), partitions other than the default one.
 
 mod arrival;
 mod aside;
@@ -20,6 +20,7 @@ mod element;
 mod error;
 mod fair;
 mod fallback;
+mod groups;
 mod installed;
 mod keys;
 pub mod lifecycle;
@@ -49,8 +50,9 @@ pub use context::{AssignLids, Context, KeepLids};
 pub use degraded::Degraded;
 pub use element::{FoundElement, SubnetElement};
 pub use error::SmError;
+pub use groups::{GroupView, REJOIN_NS};
 pub use mailbox::{Happening, Mailbox, SharedMailbox, SubnetView};
 pub use orders::{ManagerOrder, OrderAnswer, OrderId};
 pub use planning::Planning;
-pub use responder::{Responder, SharedResponder};
+pub use responder::{NO_GROUPS, Responder, SharedResponder};
 pub use service::{RunUntil, run};

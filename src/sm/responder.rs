@@ -12,7 +12,7 @@ use super::lifecycle::Mandate;
 use super::mailbox::{Happening, SharedMailbox};
 use crate::ids::{Guid, Half, Sl};
 use crate::sa::rmpp::RmppPace;
-use crate::sa::{Directory, Sa, SaLimits};
+use crate::sa::{Directory, GroupCounts, Sa, SaEvent, SaLimits};
 use crate::subnet::Respond;
 use crate::transport::Datagram;
 use crate::wire::{AttributeId, Method, Notice, SmInfo, SmState, Smp, class, class_of, status};
@@ -20,6 +20,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// What a client meets that asks for a multicast group where there are none.
+pub const NO_GROUPS: &str = "hosts ask for multicast groups, which IPoIB needs, and there are none: `--reserved-sl` gives them a service level \
+                             of their own, and makes them";
 
 /// The responder of one subnet manager.
 #[derive(Debug)]
@@ -151,8 +155,28 @@ impl Responder {
         self.sa.requests()
     }
 
+    /// Whether there can be multicast groups; not before the SA answers.
+    pub fn has_groups(&self) -> bool {
+        self.sa.directory().is_some_and(|directory| directory.facts().multicast.is_some())
+    }
+
+    /// How many multicast groups and memberships there are.
+    pub fn group_counts(&self) -> GroupCounts {
+        self.sa.group_counts()
+    }
+
+    /// The SA, for what switches hold of its multicast groups.
+    pub(super) fn sa(&mut self) -> &mut Sa {
+        &mut self.sa
+    }
+
     fn log(&mut self) {
-        self.sa.take_events().iter().for_each(|event| tracing::warn!(?event, "subnet administration"));
+        for event in self.sa.take_events() {
+            match event {
+                SaEvent::NoGroups { client } => tracing::warn!(%client, "{NO_GROUPS}"),
+                event => tracing::warn!(?event, "subnet administration"),
+            }
+        }
     }
 
     fn transition(&mut self, event: ElectionEvent, now_ns: u64) -> Vec<ElectionCommand> {

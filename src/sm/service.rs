@@ -402,6 +402,10 @@ async fn bring_up_what_answers<T: Transport>(
     loop {
         // Whom an earlier attempt asked may have asked nobody since.
         manager.forget_asked();
+        if context.config.asks_clients {
+            // Another manager may have had the subnet; whoever is in a group joins again.
+            context.responder.borrow_mut().sa().forget_members();
+        }
         let began_ns = manager.now_ns();
         let error = match brought_up(manager, found, context).await {
             Ok(up) => return Ok(up),

@@ -15,6 +15,7 @@ use super::drift::{self, Drift};
 use super::element::FoundElement;
 use super::error::SmError;
 use super::fallback::{self, FoundChange};
+use super::groups::GroupForwarding;
 use super::lifecycle::{self, Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate, RetiredHalf};
 use super::mailbox::{Happening, SubnetView};
 use super::mirroring;
@@ -67,6 +68,8 @@ pub(super) struct Upkeep<T> {
     change_is_due: bool,
     /// The end ports whose clients are still to be asked to register again.
     pub(super) registering: Registering,
+    /// Multicast groups in switches.
+    pub(super) groups: GroupForwarding,
     /// While the manager's own port leads nowhere.
     unreached: Option<Unreached>,
 }
@@ -104,7 +107,7 @@ impl<T: Transport> Upkeep<T> {
         let rounds = drift::Rounds::default();
         let (seen, change_is_due) = (Seen::Quiet, up.change_is_due);
         let (sighting, instead, is_partial) = (None, None, false);
-        let registering = Registering::default();
+        let (registering, groups) = (Registering::default(), GroupForwarding::default());
         let unreached = None;
         let mut upkeep = Upkeep {
             driver,
@@ -117,6 +120,7 @@ impl<T: Transport> Upkeep<T> {
             is_partial,
             change_is_due,
             registering,
+            groups,
             unreached,
         };
         upkeep.stands_in(context, up.instead.clone());
@@ -188,8 +192,14 @@ impl<T: Transport> Upkeep<T> {
                     LifecycleEvent::Prepared(Box::new(prepared))
                 })
             }
-            LifecycleCommand::Change(prepared) => self.change(context, *prepared).await.map(changed),
-            LifecycleCommand::Resume => self.resume(context).await.map(changed),
+            LifecycleCommand::Change(prepared) => {
+                let record = self.change(context, *prepared).await;
+                self.follow_by_groups(context, record).await.map(changed)
+            }
+            LifecycleCommand::Resume => {
+                let record = self.resume(context).await;
+                self.follow_by_groups(context, record).await.map(changed)
+            }
             LifecycleCommand::Publish => {
                 self.publish();
                 return Ok(None);
@@ -228,7 +238,8 @@ impl<T: Transport> Upkeep<T> {
             let now_ns = self.now_ns();
             let due_ns = context.mailbox.borrow().lifecycle().due_ns();
             // Nobody is asked while a change has halted: the next look is then no sooner than otherwise.
-            let goes_on = self.registering.is_under_way() && self.may_mend(context);
+            let is_under_way = self.registering.is_under_way() || self.are_groups_under_way(context);
+            let goes_on = is_under_way && self.may_mend(context);
             let slice_ns = if goes_on { 0 } else { SLICE_NS };
             let until_ns = due_ns.map_or(u64::MAX, |due_ns| due_ns.max(now_ns)).min(now_ns + slice_ns);
             let event = self.driver.subnet_mut().next_event(until_ns).await?;
@@ -314,6 +325,7 @@ impl<T: Transport> Upkeep<T> {
         }
         if self.may_mend(context) {
             self.ask_to_register().await?;
+            self.tend_groups(context).await?;
         }
         Ok(None)
     }
@@ -451,6 +463,7 @@ impl<T: Transport> Upkeep<T> {
         view.instead = self.instead.clone();
         view.unrecorded = self.driver.unrecorded();
         view.degraded = degraded::list(self.driver.subnet().manager());
+        view.groups = self.groups.view();
         view.closed_ends = self.driver.subnet().manager().closed_ends();
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
         // Cloned only if it differs: tables are large, and this runs after every wait.
@@ -671,6 +684,21 @@ impl<T: Transport> Upkeep<T> {
         self.ended(context, record)
     }
 
+    /// Has trees of groups follow a change at once: the survey after it takes long, and what is set aside is still
+    /// forwarded to. Nothing is written for another manager's subnet.
+    async fn follow_by_groups(
+        &mut self,
+        context: &Context,
+        record: Result<ChangeRecord, SmError>,
+    ) -> Result<ChangeRecord, SmError> {
+        let record = record?;
+        let is_ours = context.responder.borrow().mandate() == Mandate::Full;
+        if record.outcome == Outcome::Completed && is_ours {
+            self.settle_groups(context).await?;
+        }
+        Ok(record)
+    }
+
     async fn resume(&mut self, context: &Context) -> Result<ChangeRecord, SmError> {
         let record = self.driver.resume().await;
         self.ended(context, record.map(|record| record.expect("the driver keeps a change that stands still")))
@@ -797,6 +825,7 @@ impl<T: Transport> Upkeep<T> {
         let own = devices.iter().filter(|&&node| fabric.node(node).is_switch());
         let own = own.filter_map(|&node| fabric.port_at(node, PortNum::ZERO));
         let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();
+        self.groups.may_be_empty(&devices);
         set_up::configure(manager, &Basis::of(&running, &context.config), &ports).await?;
         let policy = &context.config.policy;
         let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);

@@ -352,6 +352,7 @@ fn can_be_read(fault: &DeviceFault) -> bool {
     use AttributeId as A;
     match fault.attribute {
         A::NodeDescription | A::SwitchInfo | A::PortInfo | A::LinearForwardingTable | A::PKeyTable => true,
+        A::MulticastForwardingTable => true,
         A::SlToVlMappingTable => fault.modifier() != SlToVlModifier::Every.encode(),
         A::VlArbitrationTable => fault.modifier() != 0,
         _ => false,

@@ -48,7 +48,12 @@ impl<T: Transport> Manager<T> {
                 let port = owner(lid).zip(fabric).map(|(port, fabric)| fabric.place(port));
                 self.events.push_back(SubnetEvent::EndPortChanged { lid, port });
             }
-            Trap::GidInService { .. } | Trap::GidOutOfService { .. } | Trap::Other(_) | Trap::Vendor => {
+            Trap::GidInService { .. }
+            | Trap::GidOutOfService { .. }
+            | Trap::GroupMade { .. }
+            | Trap::GroupEnded { .. }
+            | Trap::Other(_)
+            | Trap::Vendor => {
                 self.counts.unknown += 1;
             }
         }

@@ -364,7 +364,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Whether a device failed at an attribute when it was last asked for it so.
-    pub(super) fn fails_at(&self, node: NodeId, attribute: AttributeId, method: Method) -> bool {
+    pub fn fails_at(&self, node: NodeId, attribute: AttributeId, method: Method) -> bool {
         let Some(topology) = &self.topology else { return false };
         self.health.faults.contains_key(&key(topology.fabric.node(node).guid, attribute, method))
     }

@@ -114,6 +114,8 @@ pub struct Manager<T> {
     pub(super) fence: FenceState,
     /// Which end ports were asked to register again.
     pub(super) asked_clients: AskedClients,
+    /// Until when a copy of a `Set` of a multicast table may be in flight.
+    pub(super) multicast_copies_until_ns: u64,
     /// The service level that is of neither half, and its lane.
     pub(super) reserved: Option<ReservedLevel>,
     /// Switches of the longest way of the routing in force, once it is known.
@@ -227,6 +229,7 @@ impl<T: Transport> Manager<T> {
             own_port_due_ns,
             fence: FenceState::default(),
             asked_clients: AskedClients::default(),
+            multicast_copies_until_ns: 0,
             reserved: None,
             longest_way: None,
             ways_through: None,
@@ -828,6 +831,11 @@ impl<T: Transport> Manager<T> {
         self.serve_waiting().await?;
         self.found = if settled { Freshness::New } else { Freshness::Stale };
         Ok(Some(discovered))
+    }
+
+    /// Whether an event has arrived that nobody has taken.
+    pub fn has_event(&self) -> bool {
+        self.is_interrupted(true)
     }
 
     /// Whether to stop, because an event has arrived and may end this.

@@ -5,9 +5,9 @@
 //! [`Write`] is one idempotent `Set` of one attribute of one device. [`SubnetTables::apply`] is the only definition of
 //! its effect: planner, prover and checker read tables through it. [`dump`] reads and writes tables in the field's
 //! formats; [`Usage`], [`LinkLoad`], [`ChannelUse`] and [`Diversity`] measure a routing function's use of the links;
-//! [`Crossings`] finds the traffic that it serves worst; [`LidFates`] follows packets to their ends. Deliberately
-//! omitted: multicast tables, VL arbitration, the computation of routing functions (`routing`), and the LIDs that
-//! realise them (`lid`).
+//! [`Crossings`] finds the traffic that it serves worst; [`LidFates`] follows packets to their ends. A multicast table
+//! ([`Mft`]) is a value by itself: no plan writes it. Deliberately omitted: VL arbitration, the computation of routing
+//! functions (`routing`), and the LIDs that realise them (`lid`).
 
 mod channel_use;
 mod diversity;
@@ -15,6 +15,7 @@ pub mod dump;
 mod lft;
 mod lid_fates;
 mod link_load;
+mod mft;
 mod path_layers;
 mod path_set;
 mod round_trip;
@@ -29,6 +30,7 @@ pub use diversity::Diversity;
 pub use lft::{LFT_BLOCK, Lft};
 pub use lid_fates::{LidFate, LidFates, arrivals};
 pub use link_load::LinkLoad;
+pub use mft::{Mft, MftPart};
 pub use path_layers::{PathLayers, address};
 pub use path_set::{Hop, Path, PathSet};
 pub use round_trip::{HalfInForce, RoundTrip, round_trip};

@@ -57,7 +57,7 @@ pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, EntryAge, HoleCause, LoopHop, NamedDevice, PortLane, Refusal, WaveArrival,
     WrongArrival,
 };
-pub use reserved::{Reservation, prove_reservation, prove_reserved};
+pub use reserved::{Reservation, prove_reservation, prove_reserved, reserved_waits};
 pub use witness::{LaneTurn, Tracer, Witness, WitnessHop, witness};
 
 use crate::fabric::{Fabric, PortId};

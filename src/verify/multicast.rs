@@ -69,6 +69,13 @@ impl UnicastWaits {
         }
     }
 
+    /// Of packets on a lane of their own, by the channels that they wait in and for.
+    pub(super) fn of_channels(channels: usize, mut waits: Vec<(u32, u32)>) -> UnicastWaits {
+        waits.sort_unstable();
+        waits.dedup();
+        UnicastWaits { channels, waits: vec![waits] }
+    }
+
     fn of_case(case: ProofCase<'_>, surviving: &Fabric) -> Result<UnicastWaits, Refusal> {
         let walker = Walker::new(case, surviving)?;
         let layout = walker.layout();

@@ -9,6 +9,7 @@
 
 use super::case::STEADY;
 use super::graph::Graph;
+use super::multicast::UnicastWaits;
 use super::prover::precondition;
 use super::refusal::{Cycle, Dependency, EntryAge, NamedDevice, PortLane, Refusal, WaveArrival, WrongArrival};
 use super::{ProofWave, Transition};
@@ -52,6 +53,24 @@ pub(super) fn check(transition: &(impl Transition + ?Sized), waves: &[ProofWave<
 pub fn prove_reserved(fabric: &Fabric, level: ReservedLevel, tables: &[&SubnetTables]) -> Result<(), Refusal> {
     let moments = tables.iter().map(|&tables| (STEADY, tables)).collect();
     Mixture { fabric, owners: fabric, level, discards_turned_back: false, moments }.judge()
+}
+
+/// What packets on a lane of their own can wait for, from any port to any LID, by tables any entries of which are in
+/// force.
+///
+/// # Errors
+/// Packets arrive at a port that does not own their LID.
+pub fn reserved_waits(
+    fabric: &Fabric,
+    level: ReservedLevel,
+    tables: &[&SubnetTables],
+) -> Result<UnicastWaits, Refusal> {
+    let moments = tables.iter().map(|&tables| (STEADY, tables)).collect();
+    let mixture = Mixture { fabric, owners: fabric, level, discards_turned_back: false, moments };
+    let ways = mixture.ways()?;
+    let mut waits = Vec::new();
+    mixture.each_wait(&ways, &mut |from, to| waits.push((from, to)));
+    Ok(UnicastWaits::of_channels(fabric.port_count(), waits))
 }
 
 // K.1: the lane is kept.
@@ -232,16 +251,19 @@ impl Mixture<'_> {
     }
 
     fn graph(&self, ways: &[Vec<PortMask>]) -> Graph {
-        Graph::new(self.fabric.port_count(), |emit| {
-            for switch in self.fabric.switches() {
-                for (input, outputs) in (0u8..).zip(&ways[switch.index()]) {
-                    let inward = self.fabric.port_at(switch, PortNum(input)).and_then(|port| self.fabric.peer(port));
-                    let Some(inward) = inward else { continue };
-                    let channels = outputs.iter().filter_map(|output| self.fabric.port_at(switch, output));
-                    channels.for_each(|outward| emit(inward.0, outward.0));
-                }
+        Graph::new(self.fabric.port_count(), |emit| self.each_wait(ways, emit))
+    }
+
+    /// Calls `emit` with each channel that packets come in by, and the one that they wait for there.
+    fn each_wait(&self, ways: &[Vec<PortMask>], emit: &mut dyn FnMut(u32, u32)) {
+        for switch in self.fabric.switches() {
+            for (input, outputs) in (0u8..).zip(&ways[switch.index()]) {
+                let inward = self.fabric.port_at(switch, PortNum(input)).and_then(|port| self.fabric.peer(port));
+                let Some(inward) = inward else { continue };
+                let channels = outputs.iter().filter_map(|output| self.fabric.port_at(switch, output));
+                channels.for_each(|outward| emit(inward.0, outward.0));
             }
-        })
+        }
     }
 
     /// By node: its different tables.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
-/// A unicast GID.
+/// A GID: of a port, or of a multicast group.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Gid {
     /// The subnet's prefix, [`Gid::DEFAULT_PREFIX`] unless an administrator chose another.

@@ -9,7 +9,7 @@
 //! Spoken: SMPs (directed and LID routed), the attributes that discovery and routing need, counters of performance
 //! management, the records of subnet administration ([`sa`]), our own [`vendor`] attributes (docs/WIRE.md), and of
 //! packets with data the header that routers go by ([`Grh`]), and of communication management the request
-//! ([`ConnectRequest`]). Not done: random forwarding tables, multicast groups, MultiPathRecord, congestion control, the
+//! ([`ConnectRequest`]). Not done: random forwarding tables, MultiPathRecord, congestion control, the
 //! other messages of communication management. Source: InfiniBand Architecture Specification, volume 1, chapters 12 to
 //! 16.
 

@@ -46,6 +46,7 @@ attribute! {
 
 /// The fields of each trap's data details (section 14.2.5.1): first bit and width.
 mod details {
+    /// That of traps 64 to 67.
     pub const TRAP_64_GID: (usize, usize) = (48, 128);
     pub const TRAP_128_LID: (usize, usize) = (0, 16);
     pub const TRAP_144_LID: (usize, usize) = (16, 16);
@@ -64,6 +65,16 @@ pub enum Trap {
     GidOutOfService {
         /// The end port.
         gid: Gid,
+    },
+    /// Trap 66: a multicast group came into being. The SM makes it.
+    GroupMade {
+        /// The group.
+        mgid: Gid,
+    },
+    /// Trap 67: a multicast group ended. The SM makes it.
+    GroupEnded {
+        /// The group.
+        mgid: Gid,
     },
     /// Trap 128: the state of a link changed at this switch.
     LinkStateChanged {
@@ -89,7 +100,16 @@ impl Notice {
 
     /// Trap 64 (in service) or 65 (out of service) of the SM at the port with LID `issuer`.
     pub fn gid_in_service(in_service: bool, gid: Gid, issuer: Lid) -> Notice {
-        let number = if in_service { 64 } else { 65 };
+        Notice::about_gid(if in_service { 64 } else { 65 }, gid, issuer)
+    }
+
+    /// Trap 66 (a group has its first full member) or 67 (it has lost its last) of the SM at the port with LID
+    /// `issuer`.
+    pub fn group(is_there: bool, mgid: Gid, issuer: Lid) -> Notice {
+        Notice::about_gid(if is_there { 66 } else { 67 }, mgid, issuer)
+    }
+
+    fn about_gid(number: u16, gid: Gid, issuer: Lid) -> Notice {
         let mut notice = Notice::generic(NoticeType::SubnetManagement, NodeType::Switch, number, issuer);
         notice.producer = Notice::CLASS_MANAGER;
         notice.set_detail(details::TRAP_64_GID, gid);
@@ -128,6 +148,8 @@ impl Notice {
             _ if !self.generic => Trap::Vendor,
             64 => Trap::GidInService { gid: self.detail(details::TRAP_64_GID) },
             65 => Trap::GidOutOfService { gid: self.detail(details::TRAP_64_GID) },
+            66 => Trap::GroupMade { mgid: self.detail(details::TRAP_64_GID) },
+            67 => Trap::GroupEnded { mgid: self.detail(details::TRAP_64_GID) },
             128 => Trap::LinkStateChanged { lid: self.detail(details::TRAP_128_LID) },
             144 => Trap::EndPortChanged {
                 lid: self.detail(details::TRAP_144_LID),

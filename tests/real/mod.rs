@@ -10,6 +10,7 @@ mod elsewhere;
 mod fabrics;
 mod file_engine;
 mod foresees;
+mod groups;
 mod judges;
 mod lids;
 mod loses_the_root;

@@ -5,6 +5,7 @@ mod answers;
 mod bench;
 mod beside_opensm;
 mod connection;
+mod groups;
 mod remote;
 mod rmpp;
 mod running;

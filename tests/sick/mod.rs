@@ -5,6 +5,7 @@ mod at_a_switch;
 mod back_to_back;
 mod bounced;
 mod fenced;
+mod groups;
 mod hosts_first;
 mod hung;
 mod instead;

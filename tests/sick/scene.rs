@@ -81,6 +81,8 @@ pub struct Setup {
     pub asks_clients: bool,
     /// The GID prefix that is required, if one is.
     pub subnet_prefix: Option<u64>,
+    /// The service level of multicast groups, if there are any.
+    pub reserved_sl: Option<u8>,
 }
 
 impl Setup {
@@ -102,6 +104,7 @@ impl Setup {
         until: RunUntil::Stopped,
         asks_clients: true,
         subnet_prefix: None,
+        reserved_sl: None,
     };
 }
 
@@ -155,7 +158,11 @@ fn engine(name: &str) -> Arc<dyn Engine> {
 
 fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<Journal>, kept: &str) -> Context {
     let config = Config {
-        policy: Policy { observer: setup.observer, ..Policy::default() },
+        policy: Policy {
+            observer: setup.observer,
+            reserved_sl: setup.reserved_sl.and_then(Sl::new),
+            ..Policy::default()
+        },
         auto: setup.auto,
         sources: SourceControl::Fenced { settle_ns: 50 * MS },
         data_vls: setup.data_vls,
@@ -319,6 +326,15 @@ impl Scene {
         let answers = self.responder.borrow_mut().take(&datagram, self.now_ns()).unwrap_or_default();
         let mut answers = answers.iter().filter_map(|answer| SaMad::decode(&answer.bytes).ok());
         answers.find(|answer| answer.status == status::SUCCESS).map(|answer| PathRecord::from_data(&answer.data))
+    }
+
+    /// The SA's answer to a request of a host: its data, or the status that refuses.
+    pub fn sa_answer(&self, host: &str, mad: &SaMad) -> Result<SaMad, u16> {
+        let lid = self.transport.with(|sim| sim.port_lid(self.port(host)));
+        let datagram = Datagram { lid, from: None, qp: 1, sl: Sl::default(), bytes: Box::new(mad.encode()) };
+        let answers = self.responder.borrow_mut().take(&datagram, self.now_ns()).unwrap_or_default();
+        let answer = answers.iter().find_map(|answer| SaMad::decode(&answer.bytes).ok()).expect("an answer");
+        if answer.status == status::SUCCESS { Ok(answer) } else { Err(answer.status) }
     }
 
     /// Lets the manager do what it can now.

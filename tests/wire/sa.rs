@@ -59,9 +59,10 @@ fn exchange(name: &str) -> (SaMad, SaMad) {
     (request, response)
 }
 
-const EXCHANGES: [&str; 5] = [
+const EXCHANGES: [&str; 6] = [
     "saquery-class-port-info",
     "saquery-lft-record",
+    "saquery-mc-member-record",
     "saquery-node-record",
     "saquery-path-record",
     "saquery-sm-info-record",
@@ -114,6 +115,20 @@ fn answers_mean_what_saquery_says() {
     let (_, answer) = exchange("saquery-sm-info-record");
     let manager = SmInfoRecord::decode(&answer.data);
     assert_eq!((manager.lid, manager.info.activity, manager.info.state), (Lid(2), 187, SmState::Master));
+
+    let (_, answer) = exchange("saquery-mc-member-record");
+    assert_eq!(
+        (answer.attribute, 8 * usize::from(answer.attribute_offset)),
+        (McMemberRecord::ID, McMemberRecord::SIZE)
+    );
+    let group = McMemberRecord::decode(&answer.data);
+    let mgid = Gid { prefix: 0xFF12_401B_FFFF_0000, guid: Guid(0xFFFF_FFFF) };
+    assert_eq!((group.mgid, group.mlid, group.q_key, group.p_key), (mgid, Lid(0xC000), 0x0B1B, 0xFFFF));
+    assert_eq!(
+        (group.mtu_selector, group.mtu, group.rate_selector, group.rate),
+        (Selector::Exactly, 4, Selector::Exactly, 3)
+    );
+    assert_eq!((group.scope, group.join_state, group.sl.get()), (2, 0, 0));
 
     let (_, answer) = exchange("saquery-class-port-info");
     let info = ClassPortInfo::from_front(&answer.data);
@@ -170,6 +185,7 @@ records! {
     inform_info_record: InformInfoRecord, [144..192, 352..368, 440..443, 448..456, 480..1600], 16;
     lft_record: LftRecord, [32..64, 576..1600], 4;
     link_record: LinkRecord, std::iter::once(48..1600), 4;
+    mc_member_record: McMemberRecord, std::iter::once(393..1600), 18;
     node_record: NodeRecord, [16..32, 864..1600], 15;
     p_key_table_record: PKeyTableRecord, [40..64, 576..1600], 5;
     path_record: PathRecord, [353..356, 464..1600], 24;

@@ -195,6 +195,12 @@ pub struct Status {
     /// End ports that are known to discard what their hosts send on some service levels: behind a fence.
     #[serde(default)]
     pub end_ports_fenced: usize,
+    /// Multicast groups; none without a reserved service level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<GroupStatus>,
+    /// Hosts ask for multicast groups, and there are none: what makes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_groups: Option<String>,
     /// How changes are made.
     pub policy: PolicyStatus,
     /// SMPs since the start.
@@ -226,6 +232,20 @@ impl Status {
             _ => true,
         }
     }
+}
+
+/// Multicast groups.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct GroupStatus {
+    /// Groups, the predefined ones included.
+    pub groups: usize,
+    /// Memberships: ports, each once for each group that it is in.
+    pub members: usize,
+    /// Memberships of ports that no tree reaches.
+    pub unreached: usize,
+    /// Why packets on the reserved lane may wait for each other in a ring, if they may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unproved: Option<String>,
 }
 
 /// Where a change stands.

@@ -39,6 +39,8 @@ wire_enum! {
         PathRecord = 0x0035,
         /// [`VlArbitrationRecord`](super::VlArbitrationRecord).
         VlArbitrationRecord = 0x0036,
+        /// [`McMemberRecord`](super::McMemberRecord).
+        McMemberRecord = 0x0038,
         /// [`InformInfoRecord`](super::InformInfoRecord).
         InformInfoRecord = 0x00F3,
     }

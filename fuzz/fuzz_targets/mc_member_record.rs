@@ -1,0 +1,3 @@
+#![no_main]
+
+reconfig_fuzz::attribute!(reconfig::wire::sa::McMemberRecord);

@@ -1,0 +1,285 @@
+//! Multicast groups under a manager on a simulated subnet, by what its switches hold: what a member sends comes to each
+//! other member once, and to nobody else, whatever has failed, and whoever manages the subnet.
+
+use super::scene::{MS, S, Scene, Setup};
+use crate::support::thorough::is_thorough;
+use reconfig::fabric::PortId;
+use reconfig::ids::{Guid, Lid, PortNum};
+use reconfig::sim::{SickAttribute, Sickness, SimConfig};
+use reconfig::sm::REJOIN_NS;
+use reconfig::wire::sa::{ComponentMask, McMemberRecord, Record, SaMad};
+use reconfig::wire::{AttributeId, Gid, Method, PortState, status};
+use std::collections::{BTreeMap, BTreeSet};
+
+use McMemberRecord as M;
+
+/// The group level, which neither half has.
+const LEVEL: u8 = 5;
+const SETUP: Setup = Setup { reserved_sl: Some(LEVEL), ..Setup::DEFAULT };
+/// The broadcast group of the default partition, and its LID.
+const BROADCAST: Gid = Gid { prefix: 0xFF12_401B_FFFF_0000, guid: Guid(0xFFFF_FFFF) };
+const MLID: Lid = Lid(0xC000);
+
+fn up(topology: &str, setup: Setup, sick: &[(&str, SickAttribute)]) -> Scene {
+    let mut scene = Scene::cold(topology, SimConfig::default(), setup, sick);
+    assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(S);
+    scene
+}
+
+fn hosts(scene: &Scene) -> Vec<String> {
+    let fabric = &scene.fabric;
+    let name = |port: PortId| fabric.node(fabric.port(port).node).description.trim().to_string();
+    fabric.end_ports().map(name).collect()
+}
+
+fn asked(scene: &Scene, host: &str, method: Method, mgid: Gid, join_state: u8) -> Result<McMemberRecord, u16> {
+    let guid = scene.fabric.port_guid(scene.port(host));
+    let port_gid = Gid { prefix: Gid::DEFAULT_PREFIX, guid };
+    let record = M { mgid, port_gid, join_state, q_key: 0x0B1B, p_key: 0xFFFF, ..M::default() };
+    let joins = [M::MGID, M::PORT_GID, M::JOIN_STATE];
+    let makes = [M::Q_KEY, M::P_KEY, M::TRAFFIC_CLASS, M::FLOW_LABEL, M::SL];
+    let mask = if method == Method::Set { [&joins[..], &makes].concat() } else { joins.to_vec() };
+    let mad = SaMad::request(method, ComponentMask::of(&mask), &record);
+    scene.sa_answer(host, &mad).map(|answer| M::from_data(&answer.data))
+}
+
+fn join(scene: &Scene, host: &str, mgid: Gid) -> McMemberRecord {
+    asked(scene, host, Method::Set, mgid, M::FULL).unwrap_or_else(|status| panic!("{host}: status {status:#06x}"))
+}
+
+/// How many copies of what a host sends each host gets, by the rows that switches hold.
+fn copies(scene: &Scene, from: &str, mlid: Lid) -> BTreeMap<PortId, usize> {
+    let fabric = &scene.fabric;
+    let is_active = |port: PortId| scene.transport.with(|sim| sim.port_state(port)) == PortState::Active;
+    let mut copies = BTreeMap::new();
+    let mut under_way = vec![scene.port(from)];
+    let mut sent = 0;
+    while let Some(output) = under_way.pop() {
+        sent += 1;
+        assert!(sent < 10_000, "a packet of {from} goes round");
+        let Some(input) = fabric.peer(output).filter(|&input| is_active(output) && is_active(input)) else { continue };
+        let switch = fabric.port(input).node;
+        if !fabric.node(switch).is_switch() {
+            *copies.entry(input).or_default() += 1;
+            continue;
+        }
+        let outputs = scene.transport.with(|sim| sim.multicast_outputs(switch, mlid));
+        let others = outputs.iter().filter(|&num| num != fabric.port(input).num && num != PortNum::ZERO);
+        under_way.extend(others.filter_map(|num| fabric.port_at(switch, num)));
+    }
+    copies
+}
+
+/// What is wrong with a group: who sends, and how many copies of it whoever should have got one, or none, gets.
+fn wrong(scene: &Scene, mlid: Lid, senders: &[String], receivers: &[String]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for from in senders {
+        let own = scene.port(from);
+        let wanted: BTreeMap<PortId, usize> =
+            receivers.iter().map(|host| (scene.port(host), 1)).filter(|(port, _)| *port != own).collect();
+        let got = copies(scene, from, mlid);
+        let differ = wanted.keys().chain(got.keys()).filter(|port| wanted.get(port) != got.get(port));
+        let differ: BTreeSet<String> = differ.map(|&port| scene.fabric.describe_port(port)).collect();
+        if !differ.is_empty() {
+            wrong.push(format!("of {from}: {differ:?}"));
+        }
+    }
+    wrong
+}
+
+fn without(hosts: &[String], gone: &[String]) -> Vec<String> {
+    hosts.iter().filter(|host| !gone.contains(host)).cloned().collect()
+}
+
+#[test]
+fn each_member_gets_what_each_member_sends_once_and_nobody_else_does() {
+    let mut scene = up("fat-tree:4,3", SETUP, &[]);
+    let all = hosts(&scene);
+    let members: Vec<String> = all.iter().step_by(2).cloned().collect();
+    let given = members.iter().map(|host| join(&scene, host, BROADCAST)).collect::<Vec<_>>();
+    assert!(given.iter().all(|own| (own.mlid, own.sl.get(), own.mtu, own.rate) == (MLID, LEVEL, 4, 3)), "{given:?}");
+    scene.pass(S);
+    assert_eq!(wrong(&scene, MLID, &members, &members), [""; 0], "{:?}", scene.failures());
+    // One leaves, one comes, and one only sends.
+    let (left, sender) = (&members[0], &all[3]);
+    assert!(asked(&scene, left, Method::Delete, BROADCAST, M::FULL).is_ok());
+    join(&scene, &all[1], BROADCAST);
+    assert!(asked(&scene, sender, Method::Set, BROADCAST, M::SEND_ONLY_NON).is_ok());
+    scene.pass(S);
+    let members = [without(&members, std::slice::from_ref(left)), vec![all[1].clone()]].concat();
+    let senders = [&members[..], std::slice::from_ref(sender)].concat();
+    assert_eq!(wrong(&scene, MLID, &senders, &members), [""; 0], "{:?}", scene.failures());
+    assert_eq!((scene.failures(), scene.degraded()), (vec![], vec![]));
+}
+
+#[test]
+fn trees_follow_each_loss_and_each_return() {
+    for topology in ["fat-tree:4,2", "torus:3x3,2"] {
+        let mut scene = up(topology, SETUP, &[]);
+        let all = hosts(&scene);
+        let other = Gid { prefix: 0xFF12_A0A0_0000_0000, guid: Guid(7) };
+        let some: Vec<String> = all.iter().skip(1).step_by(3).cloned().collect();
+        all.iter().for_each(|host| _ = join(&scene, host, BROADCAST));
+        let mlids: BTreeSet<Lid> = some.iter().map(|host| join(&scene, host, other).mlid).collect();
+        let mlid = *mlids.first().expect("members");
+        scene.pass(S);
+        let switches: Vec<_> = scene.fabric.switches().collect();
+        let own = scene.fabric.neighbour(scene.port(&all[0])).expect("a switch");
+        for switch in switches.into_iter().filter(|&switch| switch != own) {
+            let name = scene.fabric.describe_node(switch);
+            let cut: Vec<String> = scene
+                .hosts_on(switch)
+                .iter()
+                .map(|&host| scene.fabric.node(host).description.trim().to_string())
+                .collect();
+            scene.transport.with(|sim| sim.kill(switch));
+            scene.pass(2 * S);
+            let (left, some_left) = (without(&all, &cut), without(&some, &cut));
+            assert_eq!(wrong(&scene, MLID, &left, &left), [""; 0], "{topology} without {name}: {:?}", scene.failures());
+            assert_eq!(wrong(&scene, mlid, &some_left, &some_left), [""; 0], "{topology} without {name}");
+            scene.transport.with(|sim| sim.revive(switch));
+            scene.pass(5 * S);
+            // They were gone, so they are members no more until they join again.
+            assert_eq!(
+                wrong(&scene, MLID, &left, &left),
+                [""; 0],
+                "{topology}, {name} is back: {:?}",
+                scene.failures()
+            );
+            cut.iter().for_each(|host| _ = join(&scene, host, BROADCAST));
+            cut.iter().filter(|host| some.contains(host)).for_each(|host| _ = join(&scene, host, other));
+            scene.pass(S);
+            assert_eq!(wrong(&scene, MLID, &all, &all), [""; 0], "{topology}, {name} is back: {:?}", scene.failures());
+            assert_eq!(wrong(&scene, mlid, &some, &some), [""; 0], "{topology}, {name} is back");
+        }
+    }
+}
+
+/// Its ports come back before any sweep has missed it, and all its tables are gone.
+#[test]
+fn a_switch_that_was_off_for_a_moment_gets_its_rows_back() {
+    let mut scene = up("fat-tree:4,2", SETUP, &[]);
+    let all = hosts(&scene);
+    all.iter().for_each(|host| _ = join(&scene, host, BROADCAST));
+    scene.pass(S);
+    for name in ["spine-1", "spine-2", "leaf-3"] {
+        let switch = scene.node(name);
+        scene.transport.with(|sim| {
+            sim.kill(switch);
+            sim.revive(switch);
+        });
+        scene.pass(5 * S);
+        all.iter().for_each(|host| _ = join(&scene, host, BROADCAST));
+        scene.pass(S);
+        assert_eq!(wrong(&scene, MLID, &all, &all), [""; 0], "{name}: {:?}", scene.failures());
+    }
+}
+
+#[test]
+fn a_later_manager_keeps_hosts_in_their_groups_until_they_have_joined_again() {
+    for elsewhere in [false, true] {
+        let mut scene = up("fat-tree:4,2", SETUP, &[]);
+        let all = hosts(&scene);
+        let members: Vec<String> = all.iter().step_by(2).cloned().collect();
+        members.iter().for_each(|host| _ = join(&scene, host, BROADCAST));
+        scene.pass(S);
+        let mut scene = match elsewhere {
+            false => scene.another(SETUP),
+            true => scene.succeeded_at(&all[5].clone(), SETUP),
+        };
+        assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+        assert_eq!(wrong(&scene, MLID, &members, &members), [""; 0], "at once");
+        scene.pass(2 * S);
+        assert_eq!(wrong(&scene, MLID, &members, &members), [""; 0], "nobody has joined again yet");
+        // A newcomer is served beside them; who does not come back is forgotten, after a time.
+        let (back, new) = (&members[..3], &all[1]);
+        back.iter().chain([new]).for_each(|host| _ = join(&scene, host, BROADCAST));
+        scene.pass(2 * S);
+        let with = [&members[..], std::slice::from_ref(new)].concat();
+        assert_eq!(wrong(&scene, MLID, &with, &with), [""; 0], "{:?}", scene.failures());
+        scene.pass(REJOIN_NS + 10 * S);
+        let left = [back, std::slice::from_ref(new)].concat();
+        assert_eq!(wrong(&scene, MLID, &left, &left), [""; 0], "{:?}", scene.failures());
+    }
+}
+
+#[test]
+fn a_switch_that_fails_at_its_table_is_passed_by_and_named() {
+    let attribute = AttributeId::MulticastForwardingTable;
+    for sickness in [Sickness::Refuses, Sickness::Ignores, Sickness::Silent] {
+        for writes_only in [false, true] {
+            let sick = SickAttribute { attribute, sickness, writes_only };
+            let mut scene = up("fat-tree:4,2", SETUP, &[("spine-1", sick), ("leaf-4", sick)]);
+            let all = hosts(&scene);
+            all.iter().for_each(|host| _ = join(&scene, host, BROADCAST));
+            scene.pass(5 * S);
+            let leaf = scene.node("leaf-4");
+            let cut: Vec<String> = scene
+                .hosts_on(leaf)
+                .iter()
+                .map(|&host| scene.fabric.node(host).description.trim().to_string())
+                .collect();
+            let rest = without(&all, &cut);
+            let case = format!("{sickness:?}, writes only: {writes_only}");
+            assert_eq!(wrong(&scene, MLID, &rest, &rest), [""; 0], "{case}: {:?}", scene.failures());
+            let named: BTreeSet<String> = scene.degraded().into_iter().map(|own| own.device).collect();
+            assert!(named.contains("leaf-4"), "{case}: {named:?}");
+            assert!(scene.degraded().iter().all(|own| !own.left_out), "{case}: {:?}", scene.degraded());
+            assert_eq!(scene.mailbox.borrow().view.groups.unreached, cut.len(), "{case}");
+        }
+    }
+}
+
+/// Without a level for them there are none, and nothing is asked of a switch for them.
+#[test]
+fn without_a_reserved_level_there_are_no_groups() {
+    let scene = up("fat-tree:4,2", Setup::DEFAULT, &[]);
+    let host = &hosts(&scene)[2];
+    let refused = Err(status::UNSUPPORTED_METHOD_ATTRIBUTE);
+    assert_eq!(asked(&scene, host, Method::Set, BROADCAST, M::FULL), refused);
+    assert_eq!(asked(&scene, host, Method::Delete, BROADCAST, M::FULL), refused);
+    let sent = scene.mailbox.borrow().view.smps.of(AttributeId::MulticastForwardingTable);
+    assert_eq!(sent, 0);
+}
+
+/// A thousand joins are not a thousand rounds: what is written depends on the tables, not on who came when. A loss
+/// costs no more than two writes for each switch of the old tree and the new one.
+#[test]
+fn joins_are_written_together() {
+    let topologies: &[&str] = if is_thorough() { &["fat-tree:8,2", "fat-tree:8,3"] } else { &["fat-tree:8,2"] };
+    for topology in topologies {
+        let smps = |scene: &Scene| scene.mailbox.borrow().view.smps.of(AttributeId::MulticastForwardingTable);
+        let mut scene = up(topology, SETUP, &[]);
+        let (all, switches) = (hosts(&scene), scene.fabric.switches().count() as u64);
+        scene.pass(5 * S);
+        let (read, began_ns) = (smps(&scene), scene.now_ns());
+        all.iter().for_each(|host| _ = join(&scene, host, BROADCAST));
+        let mut is_done = false;
+        while !is_done && scene.now_ns() < began_ns + S {
+            scene.pass(MS / 4);
+            is_done = wrong(&scene, MLID, &all[..1], &all).is_empty();
+        }
+        let (written, took_ns) = (smps(&scene) - read, scene.now_ns() - began_ns);
+        eprintln!(
+            "{topology}: {read} SMPs at arrival; {} hosts join: {written} SMPs, {} us",
+            all.len(),
+            took_ns / 1_000
+        );
+        assert!(is_done && written <= switches, "{topology}: {written} SMPs in {} ms", took_ns / MS);
+        let before = smps(&scene);
+        let used = |name: &&str| scene.transport.with(|sim| !sim.multicast_outputs(scene.node(name), MLID).is_empty());
+        let spine = ["spine-1", "spine-2", "spine-3", "spine-4", "spine-5", "spine-6", "spine-7", "spine-8", "top-1"];
+        let mut spine =
+            spine.into_iter().filter(|name| scene.fabric.nodes().any(|(_, node)| node.description.trim() == *name));
+        if let Some(name) = spine.find(used) {
+            let node = scene.node(name);
+            scene.transport.with(|sim| sim.kill(node));
+            scene.pass(3 * S);
+            assert_eq!(wrong(&scene, MLID, &all, &all), [""; 0], "{topology}: {:?}", scene.failures());
+            let written = smps(&scene) - before;
+            eprintln!("{topology}: {written} SMPs after the loss of {name}");
+            assert!(written <= 4 * switches, "{topology}: {written}");
+        }
+    }
+}

@@ -60,7 +60,7 @@ impl<T: Transport> Manager<T> {
             }
             ended.push(completed);
         };
-        let ran = self.run_until(&mut exchange, on, |manager| manager.is_interrupted(true)).await;
+        let ran = self.run_until(&mut exchange, on, |manager, _| manager.is_interrupted(true)).await;
         // No other table is written by these copies.
         let copies_until_ns = std::mem::replace(&mut self.quiet_at_ns, quiet_at_ns);
         self.multicast_copies_until_ns = self.multicast_copies_until_ns.max(copies_until_ns);

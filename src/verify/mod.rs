@@ -223,12 +223,12 @@ pub struct ProofStatistics {
 
 /// A value that the prover accepted without a count of what it proved. Only this module makes one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Accepted<T> {
+pub struct Approved<T> {
     value: T,
     by_difference: bool,
 }
 
-impl<T> Accepted<T> {
+impl<T> Approved<T> {
     /// Whether its difference to a base that is proved was enough to see it.
     pub fn is_by_difference(&self) -> bool {
         self.by_difference

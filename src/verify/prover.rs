@@ -15,7 +15,7 @@ use super::refusal::Refusal;
 use super::reserved;
 use super::walk::{Both, Class};
 use super::walker::{FirstFault, Walker};
-use super::{Accepted, ProofStatistics, ProofWave, Proved, Remainder, Transition};
+use super::{Approved, ProofStatistics, ProofWave, Proved, Remainder, Transition};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
 use crate::tables::{PathLayers, SubnetTables};
@@ -122,13 +122,13 @@ pub fn prove<T: Transition>(transition: T) -> Result<Proved<T>, (T, Refusal)> {
 ///
 /// # Errors
 /// What is wrong with the transition.
-pub fn accept<T: Transition>(base: Option<&ProofBase>, transition: T) -> Result<Accepted<T>, (T, Refusal)> {
+pub fn accept<T: Transition>(base: Option<&ProofBase>, transition: T) -> Result<Approved<T>, (T, Refusal)> {
     let judged = match base.map_or(Ok(false), |base| is_proved_by_difference(&transition, base)) {
         Ok(false) => judge_from(&transition, false, base).map(|_| false),
         judged => judged,
     };
     match judged {
-        Ok(by_difference) => Ok(Accepted { value: transition, by_difference }),
+        Ok(by_difference) => Ok(Approved { value: transition, by_difference }),
         Err(refusal) => Err((transition, refusal)),
     }
 }

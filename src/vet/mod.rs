@@ -9,7 +9,7 @@
 use crate::check::certificate::{self, CertificateFault, CheckBase};
 use crate::check::{self, Finding};
 use crate::plan::{Phase, Plan, Scheme, Wave};
-use crate::verify::{self, Accepted, Certificate, ProofBase, ProofStatistics, Proved, Refusal};
+use crate::verify::{self, Approved, Certificate, ProofBase, ProofStatistics, Proved, Refusal};
 use std::fmt;
 
 /// Why a plan may not run.
@@ -90,7 +90,7 @@ impl PlanVerdict for Vetted {
 /// A plan that the prover accepts, with every way to call it off. Nobody has judged it a second time, so it may not
 /// run: it says what a change would take.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Provable(Box<Accepted<Plan>>);
+pub struct Provable(Box<Approved<Plan>>);
 
 impl PlanVerdict for Provable {
     fn on(plan: Plan, base: Option<&VetBase>) -> Result<Provable, Box<(Plan, Objection)>> {

@@ -33,7 +33,7 @@ pub const REJOIN_NS: u64 = 60_000_000_000;
 const AT_A_TIME: usize = 512;
 /// The pause after requests that nobody has answered.
 const REST_NS: u64 = 200_000_000;
-/// GroupForwarding whose rows are made at a time: requests of others wait for no more.
+/// Groups whose rows are made at a time: requests of others wait for no more.
 const GROUPS_AT_A_TIME: usize = 256;
 
 /// Where packets enter or leave the tree: a switch, and the port to a member that receives, 0 for the switch itself.

@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_cable_is_found_or_nothing_and_never_another() {
         let engines: [(&str, &dyn Engine); 3] = [
-            ("fat-tree:4,2", &FatTree::default()),
+            ("fat-tree:4,2", &FatTree),
             ("torus:4x4,1", &UpDown::default()),
             ("random-regular:12,4,2", &UpDown::default()),
         ];
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn of_two_cables_both_are_found_or_none() {
-        let (fabric, lfts) = routed("fat-tree:4,2", &FatTree::default());
+        let (fabric, lfts) = routed("fat-tree:4,2", &FatTree);
         let cables = sorted(cables(&fabric));
         let (mut found, mut pairs) = (0, 0);
         for (rank, &one) in cables.iter().enumerate() {
@@ -148,7 +148,7 @@ mod tests {
     /// The far side of a switch that is gone is gone too.
     #[test]
     fn the_ports_around_a_lost_switch_are_joined_by_nothing() {
-        let (fabric, lfts) = routed("fat-tree:4,2", &FatTree::default());
+        let (fabric, lfts) = routed("fat-tree:4,2", &FatTree);
         let spine =
             fabric.switches().find(|&switch| fabric.node(switch).description.trim() == "spine-1").expect("a spine");
         let rest = fabric.without_nodes(&[spine]);

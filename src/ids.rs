@@ -176,6 +176,8 @@ pub struct Lid(pub u16);
 impl Lid {
     /// The largest unicast LID.
     pub const MAX_UNICAST: Lid = Lid(0xBFFF);
+    /// The first multicast LID.
+    pub const FIRST_MULTICAST: Lid = Lid(0xC000);
     /// The LID of directed routes that begin or end without one.
     pub const PERMISSIVE: Lid = Lid(0xFFFF);
 

@@ -9,12 +9,12 @@
 use crate::memory::same_port;
 use crate::plans::{self, LayeredWays};
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Guid, PortNum};
-use reconfig::routing::{choose_root, switch_order};
-use reconfig::tables::Lft;
-use reconfig::verify::{Refusal, TreeTurn, TurnWait, UnicastWaits};
+use reconfig::ids::{Guid, PortMask, PortNum};
+use reconfig::routing::{SpanningTree, choose_root, switch_order};
+use reconfig::tables::{Lft, TreeTurn};
+use reconfig::verify::{Refusal, TurnWait, UnicastWaits};
 use std::cell::LazyCell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -170,14 +170,6 @@ struct Current {
     ring: Option<String>,
 }
 
-/// By node: the port towards the root, none at the root and where the tree does not reach.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct SpanningTree {
-    up: Vec<Option<PortId>>,
-    /// From the root outwards.
-    order: Vec<NodeId>,
-}
-
 /// The rows of a group, and what is wrong with them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OrderedTree {
@@ -217,12 +209,11 @@ impl TreeBuilder {
         }
         let current = self.current.as_mut().expect("it was grown");
         let mut complaints: Vec<String> = current.ring.take().into_iter().collect();
-        let is_reached = |node: &NodeId| current.tree.order.contains(node);
-        let lost = members.len() - attached.iter().filter(|(node, _)| is_reached(node)).count();
+        let lost = members.len() - attached.iter().filter(|(node, _)| current.tree.has(*node)).count();
         if lost > 0 {
             complaints.push(format!("no tree of MLID 0x{mlid:x} reaches {lost} of its {} members", members.len()));
         }
-        let rows = current.tree.rows(fabric, mlid, &attached);
+        let rows = rows_of(&current.tree, fabric, mlid, &attached);
         Ok(OrderedTree { rows, complaints, ahead: attached.len() < members.len() })
     }
 
@@ -242,31 +233,35 @@ impl TreeBuilder {
         ends.extend(wanted);
         let waits = unicast.waits()?;
         // Switches hold rows of the tree before until all are written.
-        let left = self.current.as_ref().map(|current| current.tree.left(current, fabric)).unwrap_or_default();
+        let left = self.current.as_ref().map(|current| current.left(fabric)).unwrap_or_default();
         let goes = |tree: &SpanningTree| waits.go_with(fabric, &tree.turns(fabric, &ends));
         let goes_with_both = |tree: &SpanningTree| {
             let turns = tree.turns(fabric, &ends);
             waits.go_with(fabric, &[&turns[..], &left[..]].concat())
         };
         let mut nearest: Option<SpanningTree> = None;
-        let roots = LazyCell::new(|| SpanningTree::roots(fabric, &ends, &takes_part));
+        let roots = LazyCell::new(|| SpanningTree::roots(fabric, &ends, takes_part));
         let by_distance = (0..TRIED).map_while(|at| roots.get(at).copied());
-        let by_distance = by_distance.map(|root| SpanningTree::from(fabric, root, &takes_part));
+        let by_distance = by_distance.map(|root| SpanningTree::from_root(fabric, root, takes_part));
         let likely = self.likely(fabric, &ends, &takes_part);
         let good = likely.into_iter().chain(by_distance).filter(goes);
         let found = good.inspect(|tree| nearest = nearest.take().or(Some(tree.clone()))).find(goes_with_both);
         let found = found.or(nearest).or_else(|| {
             let mut checks = WORK / (waits.count() + 1);
-            let mut grown =
-                roots.iter().map(|&root| SpanningTree::grown(fabric, root, &takes_part, &waits, &mut checks));
+            let mut goes_on = |turns: &[TreeTurn]| {
+                let is_left = checks > 0;
+                checks = checks.saturating_sub(1);
+                is_left && waits.go_with(fabric, turns)
+            };
+            let mut grown = roots.iter().map(|&root| SpanningTree::grown(fabric, root, takes_part, &mut goes_on));
             grown.find(|tree| tree.reaches(&ends) && goes(tree))
         });
         if let Some(tree) = found {
             return Ok(Current::of(unicast, switches, ends, tree, None));
         }
-        let nothing = SpanningTree { up: vec![None; fabric.node_count()], order: Vec::new() };
-        let tree = roots.first().map_or(nothing, |&root| SpanningTree::from(fabric, root, &takes_part));
-        let rows = tree.rows(fabric, 0, &ends.iter().map(|&end| (end, PortNum::ZERO)).collect::<Vec<_>>());
+        let nearest = |&root: &NodeId| SpanningTree::from_root(fabric, root, takes_part);
+        let tree = roots.first().map(nearest).unwrap_or_default();
+        let rows = rows_of(&tree, fabric, 0, &ends.iter().map(|&end| (end, PortNum::ZERO)).collect::<Vec<_>>());
         let ring = judge(fabric, &waits, &rows).map(|Ring { waits, .. }| {
             format!(
                 "no tree was found that goes with the unicast ways; the one taken closes a ring: {}",
@@ -284,7 +279,8 @@ impl TreeBuilder {
         takes_part: &dyn Fn(NodeId) -> bool,
     ) -> Vec<SpanningTree> {
         let before = self.current.as_ref();
-        let before = before.and_then(|current| current.tree.carried(&current.fabric, fabric, takes_part));
+        let before = before.and_then(|current| current.tree.translated(&current.fabric, fabric));
+        let before = before.and_then(|tree| tree.carried(fabric, takes_part));
         let root = choose_root(fabric);
         let orders = ORDERS.iter().filter_map(|engine| switch_order(engine, fabric, root?));
         let by_order = orders.map(|order| SpanningTree::by_order(fabric, &order, takes_part));
@@ -303,187 +299,24 @@ impl Current {
         let Unicast { fabric, lfts, .. } = unicast.clone();
         Current { fabric, lfts, switches: switches.clone(), ends, tree, ring }
     }
-}
 
-impl SpanningTree {
-    /// Switches, the most central one first.
-    fn roots(fabric: &Fabric, ends: &BTreeSet<NodeId>, takes_part: &dyn Fn(NodeId) -> bool) -> Vec<NodeId> {
-        let mut roots: Vec<NodeId> = fabric.switches().filter(|&switch| takes_part(switch)).collect();
-        roots.sort_by_cached_key(|&root| {
-            (SpanningTree::from(fabric, root, takes_part).depth(fabric, ends), fabric.node(root).guid)
-        });
-        roots
-    }
-
-    /// From a root outwards, each switch by the first cable whose turns go with what unicast packets can wait for; as
-    /// far as so many `checks` of that lead.
-    fn grown(
-        fabric: &Fabric,
-        root: NodeId,
-        takes_part: &dyn Fn(NodeId) -> bool,
-        waits: &UnicastWaits,
-        checks: &mut usize,
-    ) -> SpanningTree {
-        let mut tree = SpanningTree { up: vec![None; fabric.node_count()], order: vec![root] };
-        let mut turns: Vec<TreeTurn> = Vec::new();
-        let mut ports: Vec<Vec<PortId>> = vec![Vec::new(); fabric.node_count()];
-        let mut next = 0;
-        while let Some(&at) = tree.order.get(next) {
-            next += 1;
-            for port in fabric.ports_of(at) {
-                let Some(peer) = fabric.peer(port) else { continue };
-                let other = fabric.port(peer).node;
-                let is_new = tree.up[other.index()].is_none() && other != root;
-                if !fabric.node(other).is_switch() || !takes_part(other) || !is_new {
-                    continue;
-                }
-                if *checks == 0 {
-                    return tree;
-                }
-                *checks -= 1;
-                let before = turns.len();
-                for &own in &ports[at.index()] {
-                    turns.extend([TreeTurn { input: own, output: port }, TreeTurn { input: port, output: own }]);
-                }
-                if !waits.go_with(fabric, &turns) {
-                    turns.truncate(before);
-                    continue;
-                }
-                ports[at.index()].push(port);
-                ports[other.index()].push(peer);
-                tree.up[other.index()] = Some(peer);
-                tree.order.push(other);
-            }
-        }
-        tree
-    }
-
-    fn reaches(&self, ends: &BTreeSet<NodeId>) -> bool {
-        ends.iter().all(|end| self.order.contains(end))
-    }
-
-    /// Shortest ways to a root.
-    fn from(fabric: &Fabric, root: NodeId, takes_part: &dyn Fn(NodeId) -> bool) -> SpanningTree {
-        let mut tree = SpanningTree { up: vec![None; fabric.node_count()], order: vec![root] };
-        let (mut seen, mut queue) = (vec![false; fabric.node_count()], VecDeque::from([root]));
-        seen[root.index()] = true;
-        while let Some(at) = queue.pop_front() {
-            for port in fabric.ports_of(at) {
-                let Some(peer) = fabric.peer(port) else { continue };
-                let other = fabric.port(peer).node;
-                if fabric.node(other).is_switch() && takes_part(other) && !seen[other.index()] {
-                    seen[other.index()] = true;
-                    tree.up[other.index()] = Some(peer);
-                    tree.order.push(other);
-                    queue.push_back(other);
-                }
-            }
-        }
-        tree
-    }
-
-    /// Each switch below the earliest of its neighbours in an order.
-    fn by_order(fabric: &Fabric, order: &[NodeId], takes_part: &dyn Fn(NodeId) -> bool) -> SpanningTree {
-        let mut rank = vec![usize::MAX; fabric.node_count()];
-        let order = order.iter().copied().filter(|&switch| takes_part(switch));
-        let order: Vec<NodeId> = order.collect();
-        order.iter().enumerate().for_each(|(at, switch)| rank[switch.index()] = at);
-        let mut tree = SpanningTree { up: vec![None; fabric.node_count()], order: Vec::new() };
-        for &switch in &order {
-            let far = |port: &PortId| fabric.neighbour(*port).map_or(usize::MAX, |other| rank[other.index()]);
-            let up = fabric.ports_of(switch).filter(|port| far(port) < rank[switch.index()]);
-            let up = up.min_by_key(|port| (far(port), *port));
-            let reached = tree.order.is_empty()
-                || up.and_then(|port| fabric.neighbour(port)).is_some_and(|above| tree.order.contains(&above));
-            if reached {
-                tree.up[switch.index()] = up;
-                tree.order.push(switch);
-            }
-        }
-        tree
-    }
-
-    /// The same tree in another fabric, where all of it is there.
-    fn carried(&self, from: &Fabric, to: &Fabric, takes_part: &dyn Fn(NodeId) -> bool) -> Option<SpanningTree> {
-        let mut tree = SpanningTree { up: vec![None; to.node_count()], order: Vec::new() };
-        for &switch in &self.order {
-            let node = to.by_guid(from.node(switch).guid).filter(|&node| takes_part(node))?;
-            if let Some(port) = self.up[switch.index()] {
-                let far = from.node(from.neighbour(port)?).guid;
-                let own = to.port_at(node, from.port(port).num)?;
-                to.neighbour(own).filter(|&other| to.node(other).guid == far)?;
-                tree.up[node.index()] = Some(own);
-            }
-            tree.order.push(node);
-        }
-        Some(tree)
-    }
-
-    /// Its turns in another fabric, as far as they are left there.
-    fn left(&self, own: &Current, to: &Fabric) -> Vec<TreeTurn> {
-        let turns = self.turns(&own.fabric, &own.ends).into_iter();
+    /// The turns of its tree in another fabric, as far as they are left there.
+    fn left(&self, to: &Fabric) -> Vec<TreeTurn> {
+        let turns = self.tree.turns(&self.fabric, &self.ends).into_iter();
         let turn = |TreeTurn { input, output }| {
-            Some(TreeTurn { input: same_port(&own.fabric, input, to)?, output: same_port(&own.fabric, output, to)? })
+            Some(TreeTurn { input: same_port(&self.fabric, input, to)?, output: same_port(&self.fabric, output, to)? })
         };
         turns.filter_map(turn).collect()
     }
+}
 
-    /// Hops from the root to the farthest of the ends; the most there are where one is not reached.
-    fn depth(&self, fabric: &Fabric, ends: &BTreeSet<NodeId>) -> usize {
-        let mut depth = vec![usize::MAX; fabric.node_count()];
-        for &switch in &self.order {
-            let above = self.up[switch.index()].and_then(|port| fabric.neighbour(port));
-            depth[switch.index()] = above.map_or(0, |above| depth[above.index()] + 1);
-        }
-        ends.iter().map(|end| depth[end.index()]).max().unwrap_or(0)
-    }
-
-    /// By node: ports towards other switches, of the part that joins some switches.
-    fn joining(&self, fabric: &Fabric, ends: &BTreeSet<NodeId>) -> Vec<BTreeSet<PortId>> {
-        let mut below = vec![0; fabric.node_count()];
-        let reached: Vec<NodeId> = self.order.iter().copied().filter(|switch| ends.contains(switch)).collect();
-        reached.iter().for_each(|end| below[end.index()] = 1);
-        let mut ports = vec![BTreeSet::new(); fabric.node_count()];
-        for &switch in self.order.iter().rev() {
-            let Some(up) = self.up[switch.index()] else { continue };
-            let Some(peer) = fabric.peer(up) else { continue };
-            let (own, above) = (below[switch.index()], fabric.port(peer).node);
-            below[above.index()] += own;
-            // All ends are on one side of other cables.
-            if own > 0 && own < reached.len() {
-                ports[switch.index()].insert(up);
-                ports[above.index()].insert(peer);
-            }
-        }
-        ports
-    }
-
-    /// All turns of the part that joins some switches.
-    fn turns(&self, fabric: &Fabric, ends: &BTreeSet<NodeId>) -> Vec<TreeTurn> {
-        let joining = self.joining(fabric, ends);
-        let turns = joining.iter().flat_map(|ports| {
-            let others = |input| ports.iter().filter(move |&&output| output != input);
-            ports.iter().flat_map(move |&input| others(input).map(move |&output| TreeTurn { input, output }))
-        });
-        turns.collect()
-    }
-
-    fn rows(&self, fabric: &Fabric, mlid: u16, members: &[(NodeId, PortNum)]) -> Vec<TreeRow> {
-        let ends = members.iter().map(|&(node, _)| node).collect();
-        let mut rows: BTreeMap<NodeId, BTreeSet<PortNum>> = BTreeMap::new();
-        for (ports, node) in self.joining(fabric, &ends).into_iter().zip(0..) {
-            let nums = ports.into_iter().map(|port| fabric.port(port).num);
-            rows.entry(NodeId(node)).or_default().extend(nums);
-        }
-        for &(node, port) in members.iter().filter(|(node, _)| self.order.contains(node)) {
-            rows.entry(node).or_default().insert(port);
-        }
-        let rows = rows.into_iter().filter(|(_, ports)| !ports.is_empty());
-        let row = |(node, ports): (NodeId, BTreeSet<PortNum>)| TreeRow {
-            switch: fabric.node(node).guid,
-            mlid,
-            ports: ports.into_iter().collect(),
-        };
-        rows.map(row).collect()
-    }
+/// The rows of a group whose members are attached at these ports of switches.
+fn rows_of(tree: &SpanningTree, fabric: &Fabric, mlid: u16, members: &[(NodeId, PortNum)]) -> Vec<TreeRow> {
+    let places: Vec<_> = members.iter().map(|&(node, port)| (node, Some(port))).collect();
+    let row = |(node, ports): (NodeId, PortMask)| TreeRow {
+        switch: fabric.node(node).guid,
+        mlid,
+        ports: ports.iter().collect(),
+    };
+    tree.rows(fabric, &places).into_iter().map(row).collect()
 }

@@ -51,7 +51,7 @@ pub fn lost_cables(fabric: &Fabric, lfts: &[Arc<Lft>]) -> Vec<(PortId, PortId)> 
 /// Ports of switches without a cable out of which the tables send packets that somebody waits for, and their LIDs.
 fn dead_ends(fabric: &Fabric, lfts: &[Arc<Lft>]) -> BTreeMap<PortId, Vec<Lid>> {
     let mut ends: BTreeMap<PortId, Vec<Lid>> = BTreeMap::new();
-    for switch in fabric.switches().filter(|&switch| fabric.node(switch).present) {
+    for switch in fabric.switches() {
         for (lid, num) in lfts[switch.index()].routes() {
             let is_there = |owner: PortId| fabric.node(fabric.port(owner).node).present;
             let dead = fabric.port_at(switch, num).filter(|&port| num != PortNum::ZERO && fabric.peer(port).is_none());

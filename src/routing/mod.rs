@@ -58,7 +58,7 @@ pub use path_selection::{PathSelection, Removed, SelectedPairs, SelectionRule, T
 pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, chosen_root, engine_named, of_opensm, switch_order};
 pub use shortest_widest::ShortestWidest;
 pub use smart::{Smart, SmartOptimum, SmartTurns};
-pub use spanning_tree::{SpanningTree, Turn};
+pub use spanning_tree::SpanningTree;
 pub use up_down::{UpDown, choose_root};
 pub use up_down_paths::{UpDownBalanced, UpDownRandom};
 pub use up_down_robust::UpDownRobust;

@@ -7,7 +7,8 @@
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{PortMask, PortNum};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use crate::tables::TreeTurn;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// By node: the port towards the root, none at the root and where the tree does not reach.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -17,9 +18,6 @@ pub struct SpanningTree {
     order: Vec<NodeId>,
 }
 
-/// A way through a switch: the port that packets come in by, and one that copies leave by.
-pub type Turn = (PortId, PortId);
-
 impl SpanningTree {
     fn rooted(fabric: &Fabric, order: Vec<NodeId>) -> SpanningTree {
         SpanningTree { up: vec![None; fabric.node_count()], order }
@@ -27,22 +25,27 @@ impl SpanningTree {
 
     /// Shortest ways to a root.
     pub fn from_root(fabric: &Fabric, root: NodeId, takes_part: impl Fn(NodeId) -> bool) -> SpanningTree {
-        let mut tree = SpanningTree::rooted(fabric, vec![root]);
-        let (mut seen, mut queue) = (vec![false; fabric.node_count()], VecDeque::from([root]));
-        seen[root.index()] = true;
-        while let Some(at) = queue.pop_front() {
+        SpanningTree::rooted(fabric, vec![root]).with_others(fabric, takes_part)
+    }
+
+    /// With all other switches that can be reached, each at the first in the tree's order that is cabled to it.
+    fn with_others(mut self, fabric: &Fabric, takes_part: impl Fn(NodeId) -> bool) -> SpanningTree {
+        let mut is_reached = vec![false; fabric.node_count()];
+        self.order.iter().for_each(|switch| is_reached[switch.index()] = true);
+        let mut next = 0;
+        while let Some(&at) = self.order.get(next) {
+            next += 1;
             for port in fabric.ports_of(at) {
                 let Some(peer) = fabric.peer(port) else { continue };
                 let other = fabric.port(peer).node;
-                if fabric.node(other).is_switch() && takes_part(other) && !seen[other.index()] {
-                    seen[other.index()] = true;
-                    tree.up[other.index()] = Some(peer);
-                    tree.order.push(other);
-                    queue.push_back(other);
+                if fabric.node(other).is_switch() && takes_part(other) && !is_reached[other.index()] {
+                    is_reached[other.index()] = true;
+                    self.up[other.index()] = Some(peer);
+                    self.order.push(other);
                 }
             }
         }
-        tree
+        self
     }
 
     /// Each switch below the earliest of its neighbours in an order.
@@ -72,10 +75,10 @@ impl SpanningTree {
         fabric: &Fabric,
         root: NodeId,
         takes_part: impl Fn(NodeId) -> bool,
-        mut goes: impl FnMut(&[Turn]) -> bool,
+        mut goes: impl FnMut(&[TreeTurn]) -> bool,
     ) -> SpanningTree {
         let mut tree = SpanningTree::rooted(fabric, vec![root]);
-        let mut turns: Vec<Turn> = Vec::new();
+        let mut turns: Vec<TreeTurn> = Vec::new();
         let mut ports: Vec<Vec<PortId>> = vec![Vec::new(); fabric.node_count()];
         let mut next = 0;
         while let Some(&at) = tree.order.get(next) {
@@ -89,7 +92,7 @@ impl SpanningTree {
                 }
                 let before = turns.len();
                 for &own in &ports[at.index()] {
-                    turns.extend([(own, port), (port, own)]);
+                    turns.extend([TreeTurn { input: own, output: port }, TreeTurn { input: port, output: own }]);
                 }
                 if !goes(&turns) {
                     turns.truncate(before);
@@ -116,22 +119,33 @@ impl SpanningTree {
                 return None;
             }
         }
-        let mut is_reached = vec![false; to.node_count()];
-        tree.order.iter().for_each(|switch| is_reached[switch.index()] = true);
-        let mut next = 0;
-        while let Some(&at) = tree.order.get(next) {
-            next += 1;
-            for port in to.ports_of(at) {
-                let Some(peer) = to.peer(port) else { continue };
-                let other = to.port(peer).node;
-                if to.node(other).is_switch() && takes_part(other) && !is_reached[other.index()] {
-                    is_reached[other.index()] = true;
-                    tree.up[other.index()] = Some(peer);
-                    tree.order.push(other);
-                }
+        Some(tree.with_others(to, takes_part))
+    }
+
+    /// The same tree in the indices of another fabric, by the GUIDs of its devices; none if a cable or a switch of it
+    /// is missing there.
+    pub fn translated(&self, from: &Fabric, to: &Fabric) -> Option<SpanningTree> {
+        let mut tree = SpanningTree::rooted(to, Vec::new());
+        for &switch in &self.order {
+            let node = to.by_guid(from.node(switch).guid)?;
+            if let Some(port) = self.up[switch.index()] {
+                let own = to.port_at(node, from.port(port).num)?;
+                let far = from.node(from.neighbour(port)?).guid;
+                to.neighbour(own).filter(|&other| to.node(other).guid == far)?;
+                tree.up[node.index()] = Some(own);
             }
+            tree.order.push(node);
         }
         Some(tree)
+    }
+
+    /// Switches that a tree may start from, the one first whose tree of shortest ways is least deep.
+    pub fn roots(fabric: &Fabric, ends: &BTreeSet<NodeId>, takes_part: impl Fn(NodeId) -> bool) -> Vec<NodeId> {
+        let mut roots: Vec<NodeId> = fabric.switches().filter(|&switch| takes_part(switch)).collect();
+        roots.sort_by_cached_key(|&root| {
+            (SpanningTree::from_root(fabric, root, &takes_part).depth(fabric, ends), fabric.node(root).guid)
+        });
+        roots
     }
 
     /// The tree that these cables make, each by one of its ports, from its least switch outwards; none if they make a
@@ -207,12 +221,12 @@ impl SpanningTree {
     }
 
     /// All turns of the part that joins some switches.
-    pub fn turns(&self, fabric: &Fabric, ends: &BTreeSet<NodeId>) -> Vec<Turn> {
+    pub fn turns(&self, fabric: &Fabric, ends: &BTreeSet<NodeId>) -> Vec<TreeTurn> {
         let mut turns = Vec::new();
         for (switch, ports) in self.joining(fabric, ends) {
             let own: Vec<PortId> = ports.iter().filter_map(|num| fabric.port_at(switch, num)).collect();
             let others = |input: PortId| own.iter().copied().filter(move |&output| output != input);
-            turns.extend(own.iter().flat_map(|&input| others(input).map(move |output| (input, output))));
+            turns.extend(own.iter().flat_map(|&input| others(input).map(move |output| TreeTurn { input, output })));
         }
         turns
     }

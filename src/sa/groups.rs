@@ -10,7 +10,7 @@ use super::directory::{Directory, MulticastFacts};
 use crate::ids::{Guid, Lid, PKey};
 use crate::shares::Shares;
 use crate::wire::sa::{McMemberRecord, Selector};
-use crate::wire::{Gid, Mtu, MulticastForwardingTable, status};
+use crate::wire::{Gid, Mtu, status};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -128,6 +128,12 @@ impl MulticastGroups {
     /// The LIDs of all groups.
     pub(super) fn mlids(&self) -> impl Iterator<Item = Lid> + '_ {
         self.by_mlid.keys().copied()
+    }
+
+    /// The highest LID of a group that has members.
+    pub(super) fn highest_with_members(&self) -> Option<Lid> {
+        let has_members = |mgid: &Gid| self.by_mgid.get(mgid).is_some_and(|group| !group.members.is_empty());
+        self.by_mlid.iter().rev().find(|(_, mgid)| has_members(mgid)).map(|(&mlid, _)| mlid)
     }
 
     /// The members of the group with a LID; none if no group has it.
@@ -319,7 +325,7 @@ impl MulticastGroups {
 
     /// The LID for a group: the first to the default partition's broadcast group, another by its GID.
     fn free_mlid(&self, mgid: Gid, p_key: u16, mlids: u16) -> Option<Lid> {
-        let lid = |rank: u16| Lid(MulticastForwardingTable::FIRST.0 + rank);
+        let lid = |rank: u16| Lid(Lid::FIRST_MULTICAST.0 + rank);
         let is_free = |rank: &u16| !self.by_mlid.contains_key(&lid(*rank));
         if PKey(p_key) == PKey::DEFAULT && mgid == broadcast(PKey::DEFAULT, LINK_LOCAL) && mlids > 0 && is_free(&0) {
             return Some(lid(0));

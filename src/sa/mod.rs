@@ -226,6 +226,11 @@ impl Sa {
         self.groups.mlids()
     }
 
+    /// The highest LID of a multicast group that has members.
+    pub fn highest_group(&self) -> Option<Lid> {
+        self.groups.highest_with_members()
+    }
+
     /// The members of the multicast group with this LID; none if no group has it.
     pub fn group_members(&self, mlid: Lid) -> Vec<GroupMember> {
         self.groups.members(mlid)

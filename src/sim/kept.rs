@@ -113,7 +113,7 @@ impl KeptTables {
 
     /// The output ports for a multicast LID, as the table at a switch's port 0 has them.
     pub fn multicast_outputs(&self, port: PortId, lid: Lid) -> PortMask {
-        let rank = lid.0 - MulticastForwardingTable::FIRST.0;
+        let rank = lid.0 - Lid::FIRST_MULTICAST.0;
         let (block, entry) = (rank / MulticastForwardingTable::BLOCK, rank % MulticastForwardingTable::BLOCK);
         let mut outputs = PortMask::EMPTY;
         for position in 0..MulticastForwardingTable::POSITION {

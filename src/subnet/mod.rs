@@ -43,7 +43,7 @@ pub use fence::{Fence, FenceStage};
 pub use health::{DeviceFault, FailingAs};
 pub use manager::{AWAY_NS, Manager, SourceControl, SweptTopology};
 pub use missing::MissingDevice;
-pub use multicast::{MftAsk, MftMasks};
+pub use multicast::MftAsk;
 pub use register::MayRegister;
 pub use responder::Respond;
 pub use sweep::Discovered;

@@ -8,13 +8,10 @@ use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest};
 use super::manager::{Manager, answered_or_failed};
 use super::{Ask, RequestTarget, SubnetError};
 use crate::fabric::NodeId;
-use crate::ids::PortNum;
-use crate::tables::MftPart;
+use crate::ids::{Lid, PortNum};
+use crate::tables::{MftMasks, MftPart};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method, MulticastForwardingTable, SwitchInfo, capability};
-
-/// The masks of one part, by multicast LID.
-pub type MftMasks = [u16; 32];
 
 /// A request about one part of a switch's multicast table.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -112,12 +109,12 @@ impl<T: Transport> Manager<T> {
         let port_0 = self.topology.as_ref()?.fabric.port_at(switch, PortNum::ZERO)?;
         let limits = self.port_info(port_0)?.capability_mask & capability::MULTICAST_FDB_TOP != 0;
         let held = self.switch_info(switch)?;
-        let last = MulticastForwardingTable::FIRST.0.saturating_add(held.multicast_fdb_cap.saturating_sub(1));
+        let last = Lid::FIRST_MULTICAST.0.saturating_add(held.multicast_fdb_cap.saturating_sub(1));
         if !limits || held.multicast_fdb_top.0 >= last || self.fails_at(switch, AttributeId::SwitchInfo, Method::Set) {
             return None;
         }
         // Writing a 1 would clear the port-change bit.
-        let multicast_fdb_top = crate::ids::Lid(last);
+        let multicast_fdb_top = Lid(last);
         let wanted = SwitchInfo { multicast_fdb_top, port_state_change: false, ..held.clone() };
         Some(Ask::set(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0, wanted.encode()))
     }

@@ -1,11 +1,24 @@
 //! Multicast forwarding tables: output ports by multicast LID, in blocks of 32 LIDs by 16 ports as
-//! MulticastForwardingTable carries them.
+//! MulticastForwardingTable carries them; and the ways of such packets through a switch.
 
+use crate::fabric::PortId;
 use crate::ids::{Lid, PortMask};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The part of a table that one attribute carries: a block of 32 LIDs, and a position of 16 ports.
 pub type MftPart = (u16, u8);
+
+/// The masks of one part, by LID of its block: bit p is port 16 × position + p.
+pub type MftMasks = [u16; BLOCK as usize];
+
+/// A way through a switch, for packets of multicast.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TreeTurn {
+    /// The port of the switch that they come in by.
+    pub input: PortId,
+    /// The port of the same switch that copies leave by.
+    pub output: PortId,
+}
 
 /// LIDs in one block.
 const BLOCK: u16 = 32;
@@ -14,7 +27,7 @@ const POSITION: usize = 2;
 /// Positions that a mask has.
 const POSITIONS: u8 = 16;
 /// The first multicast LID.
-const FIRST: u16 = 0xC000;
+const FIRST: u16 = Lid::FIRST_MULTICAST.0;
 
 /// One switch's multicast forwarding table: its rows that are not empty.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -41,6 +54,12 @@ impl Mft {
         self.rows.iter().map(|(&lid, ports)| (lid, ports))
     }
 
+    /// All parts that a switch has, by the number of its ports and of its entries (MulticastFDBCap).
+    pub fn all_parts(ports: u8, entries: u16) -> impl Iterator<Item = MftPart> {
+        let positions = (usize::from(ports) / (8 * POSITION)) as u8;
+        (0..entries.div_ceil(BLOCK)).flat_map(move |block| (0..=positions).map(move |position| (block, position)))
+    }
+
     /// The parts that are not empty.
     pub fn parts(&self) -> BTreeSet<MftPart> {
         let of = |(&lid, ports): (&Lid, &PortMask)| {
@@ -51,8 +70,8 @@ impl Mft {
         self.rows.iter().flat_map(of).collect()
     }
 
-    /// One part: bit p of entry i is port 16 × position + p of the block's LID i.
-    pub fn part(&self, (block, position): MftPart) -> [u16; BLOCK as usize] {
+    /// One part.
+    pub fn part(&self, (block, position): MftPart) -> MftMasks {
         let mut masks = [0; BLOCK as usize];
         for (&lid, ports) in self.rows.range(lids_of(block)) {
             masks[usize::from((lid.0 - FIRST) % BLOCK)] = mask(ports, position);
@@ -61,7 +80,7 @@ impl Mft {
     }
 
     /// Replaces one part.
-    pub fn set_part(&mut self, (block, position): MftPart, masks: &[u16; BLOCK as usize]) {
+    pub fn set_part(&mut self, (block, position): MftPart, masks: &MftMasks) {
         let first = lids_of(block).start().0;
         for (lid, &wanted) in (first..).zip(masks) {
             let mut ports = self.get(Lid(lid));

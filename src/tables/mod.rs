@@ -30,7 +30,7 @@ pub use diversity::Diversity;
 pub use lft::{LFT_BLOCK, Lft};
 pub use lid_fates::{LidFate, LidFates, arrivals};
 pub use link_load::LinkLoad;
-pub use mft::{Mft, MftPart};
+pub use mft::{Mft, MftMasks, MftPart, TreeTurn};
 pub use path_layers::{PathLayers, address};
 pub use path_set::{Hop, Path, PathSet};
 pub use round_trip::{HalfInForce, RoundTrip, round_trip};

@@ -51,7 +51,7 @@ pub use departure::rounds_to_vacate;
 pub use drained::{DrainClaim, DrainClaimLayer};
 pub use foresight::{Wait, foresee};
 pub use graph::{Graph as LaneGraph, NodeCycle};
-pub use multicast::{TreeTurn, TurnWait, UnicastWaits};
+pub use multicast::{TurnWait, UnicastWaits};
 pub use prover::{Scope, TableProof, accept, prove, prove_certified, prove_certified_from, prove_tables};
 pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, EntryAge, HoleCause, LoopHop, NamedDevice, PortLane, Refusal, WaveArrival,

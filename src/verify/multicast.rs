@@ -16,16 +16,7 @@ use super::prover::{Scope, case_of, check_tables, united};
 use super::refusal::Refusal;
 use super::walker::Walker;
 use crate::fabric::{Fabric, PortId};
-use crate::tables::SubnetTables;
-
-/// A way through a switch, for packets of multicast.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct TreeTurn {
-    /// The port of the switch that they come in by.
-    pub input: PortId,
-    /// The port of the same switch that copies leave by.
-    pub output: PortId,
-}
+use crate::tables::{SubnetTables, TreeTurn};
 
 /// One wait of a cycle: a packet has come in by a port of a switch and waits for another port of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

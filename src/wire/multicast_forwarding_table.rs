@@ -2,7 +2,6 @@
 //! by.
 
 use super::format::attribute;
-use crate::ids::Lid;
 
 attribute! {
     /// One block and position of a switch's table.
@@ -17,8 +16,6 @@ impl MulticastForwardingTable {
     pub const BLOCK: u16 = 32;
     /// Ports in one position.
     pub const POSITION: u8 = 16;
-    /// The first multicast LID.
-    pub const FIRST: Lid = Lid(0xC000);
 
     /// The modifier of a block of LIDs (9 bits) and a position of ports (4 bits).
     pub fn modifier(block: u16, position: u8) -> u32 {

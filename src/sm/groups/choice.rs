@@ -7,9 +7,9 @@
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::ReservedLevel;
-use crate::routing::{SpanningTree, Turn, choose_root, chosen_root, switch_order};
-use crate::tables::SubnetTables;
-use crate::verify::{self, TreeTurn, UnicastWaits};
+use crate::routing::{SpanningTree, choose_root, chosen_root, switch_order};
+use crate::tables::{SubnetTables, TreeTurn};
+use crate::verify::{self, UnicastWaits};
 use std::collections::BTreeSet;
 
 /// How many trees of shortest ways are tried at most.
@@ -50,7 +50,7 @@ pub(super) fn choose(input: &TreeInput<'_>) -> Option<ChosenTree> {
     };
     let goes = |tree: &SpanningTree| {
         let turns = tree.turns(fabric, &ends);
-        waits.as_ref().is_none_or(|waits| waits.go_with(fabric, &tree_turns(&turns)))
+        waits.as_ref().is_none_or(|waits| waits.go_with(fabric, &turns))
     };
     let by_order = ORDERS.iter().filter_map(|engine| {
         let root = chosen_root(engine, fabric).or_else(|| choose_root(fabric))?;
@@ -60,16 +60,16 @@ pub(super) fn choose(input: &TreeInput<'_>) -> Option<ChosenTree> {
     if let Some(tree) = likely.into_iter().find(goes) {
         return Some(ChosenTree { tree, unproved: alone });
     }
-    let roots = roots(fabric, &ends, &takes_part);
+    let roots = SpanningTree::roots(fabric, &ends, takes_part);
     let first = *roots.first()?;
     let by_distance = roots.iter().take(TRIED).map(|&root| SpanningTree::from_root(fabric, root, takes_part));
     let good = by_distance.filter(|tree| tree.reaches(&ends)).find(goes).or_else(|| {
         let waits = waits.as_ref()?;
         let mut checks = WORK / (waits.count() + 1);
-        let mut goes_on = |turns: &[Turn]| {
+        let mut goes_on = |turns: &[TreeTurn]| {
             let is_left = checks > 0;
             checks = checks.saturating_sub(1);
-            is_left && waits.go_with(fabric, &tree_turns(turns))
+            is_left && waits.go_with(fabric, turns)
         };
         let mut grown = roots.iter().map(|&root| SpanningTree::grown(fabric, root, takes_part, &mut goes_on));
         grown.find(|tree| tree.reaches(&ends)).filter(goes)
@@ -89,11 +89,7 @@ fn waits(fabric: &Fabric, tables: &SubnetTables, level: ReservedLevel) -> Result
     }
 }
 
-fn tree_turns(turns: &[Turn]) -> Vec<TreeTurn> {
-    turns.iter().map(|&(input, output)| TreeTurn { input, output }).collect()
-}
-
-/// The switches with end ports; all of them, if none has any.
+/// The switches with end ports that the first of them reaches.
 fn bearing(fabric: &Fabric, switches: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
     let is_host = |port: PortId| fabric.neighbour(port).is_some_and(|other| !fabric.node(other).is_switch());
     let bears = |switch: &NodeId| fabric.ports_of(*switch).any(is_host);
@@ -102,13 +98,4 @@ fn bearing(fabric: &Fabric, switches: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
     let start = bearing.first().copied();
     let reached = start.map(|start| SpanningTree::from_root(fabric, start, |node| switches.contains(&node)));
     reached.map_or_else(BTreeSet::new, |tree| bearing.into_iter().filter(|&end| tree.has(end)).collect())
-}
-
-/// Switches, the most central one first.
-fn roots(fabric: &Fabric, ends: &BTreeSet<NodeId>, takes_part: &impl Fn(NodeId) -> bool) -> Vec<NodeId> {
-    let mut roots: Vec<NodeId> = fabric.switches().filter(|&switch| takes_part(switch)).collect();
-    roots.sort_by_cached_key(|&root| {
-        (SpanningTree::from_root(fabric, root, takes_part).depth(fabric, ends), fabric.node(root).guid)
-    });
-    roots
 }

@@ -6,8 +6,7 @@
 //! each moment all outputs are of one tree, the old one or the new. Pure: indices are those of one subnet.
 
 use crate::fabric::NodeId;
-use crate::subnet::MftMasks;
-use crate::tables::{Mft, MftPart};
+use crate::tables::{Mft, MftMasks, MftPart};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A write of one part of a switch's table.
@@ -32,9 +31,7 @@ pub(super) struct HeldTable {
 impl HeldTable {
     /// Of a switch with so many ports and entries, of which nothing is known.
     pub(super) fn unknown(ports: u8, cap: u16) -> HeldTable {
-        let (blocks, positions) = (cap.div_ceil(32), ports / 16 + 1);
-        let unread = (0..blocks).flat_map(|block| (0..positions).map(move |position| (block, position))).collect();
-        HeldTable { unread, ..HeldTable::default() }
+        HeldTable { unread: Mft::all_parts(ports, cap).collect(), ..HeldTable::default() }
     }
 
     pub(super) fn is_read(&self) -> bool {

@@ -21,7 +21,7 @@ use crate::sa::GroupMember;
 use crate::subnet::{Manager, MftAsk};
 use crate::tables::{Lft, Mft};
 use crate::transport::Transport;
-use crate::wire::{AttributeId, Method, MulticastForwardingTable};
+use crate::wire::{AttributeId, Method};
 use choice::{ChosenTree, TreeInput};
 use held::{HeldTable, HeldTables};
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,10 +153,15 @@ impl GroupForwarding {
         }
     }
 
-    /// The switches that forward multicast: they answer, and have entries for all groups.
-    fn able<T: Transport>(&self, manager: &Manager<T>) -> BTreeSet<NodeId> {
-        let highest = self.wanted.values().flat_map(|table| table.rows().map(|(lid, _)| lid)).max();
-        let needed = highest.map_or(0, |lid| lid.0 - MulticastForwardingTable::FIRST.0 + 1);
+    /// The switches that forward multicast: they answer, and have entries for all groups, of which the `highest` is one
+    /// with members. What rows there are does not count: it depends on which switches forward.
+    fn able<T: Transport>(&self, manager: &Manager<T>, highest: Option<Lid>) -> BTreeSet<NodeId> {
+        let kept = match &self.arrival {
+            Arrival::Kept { places, .. } => places.keys().next_back().copied(),
+            Arrival::Reading | Arrival::Over => None,
+        };
+        let highest = highest.max(kept);
+        let needed = highest.map_or(0, |lid| lid.0 - Lid::FIRST_MULTICAST.0 + 1);
         let known = self.held.0.iter().filter(|(_, held)| held.is_read()).map(|(&switch, _)| switch);
         known.filter(|&switch| !fails(manager, switch) && manager.multicast_cap(switch) >= needed).collect()
     }
@@ -264,7 +269,8 @@ impl<T: Transport> Upkeep<T> {
             let fabric = self.driver.running().outlook().fabric;
             self.groups.has_arrived(&fabric, until_ns);
         }
-        let able = self.groups.able(&self.driver.subnet().manager);
+        let highest = context.responder.borrow_mut().sa().highest_group();
+        let able = self.groups.able(&self.driver.subnet().manager, highest);
         let is_current = self.groups.basis.as_ref().is_some_and(|basis| basis.is_of(self.driver.running(), &able));
         if !is_current {
             self.choose_tree(context, level, able).await?;

@@ -131,7 +131,8 @@ fn who_is_silent_when_it_comes_is_taken_in_once_it_answers() {
 /// over.
 #[test]
 fn two_switches_that_die_one_after_the_other_cost_no_more_than_a_try() {
-    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    let setup = Setup { engine: "fat-tree", ..Setup::default() };
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup, &[]);
     assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
     let [leaf, spine] = ["leaf-2", "spine-3"].map(|name| scene.node(name));
     let mut worst_ns = 0;

@@ -22,6 +22,9 @@ use std::collections::BTreeSet;
 /// Questions after each light sweep, if there are fewer switches.
 const LEAST: usize = 16;
 
+/// The forwarding entry of a LID without a route.
+const NO_ROUTE: u8 = 255;
+
 /// What to ask for.
 #[derive(Clone, Copy, Debug)]
 enum Question {
@@ -43,6 +46,9 @@ pub(super) struct Drift {
     ports: Vec<PortId>,
     blocks: Vec<(NodeId, u16)>,
     keys: Vec<PortId>,
+    /// Whether a value is to be mended that is not blank: a device that was switched off and on has no LID and no
+    /// forwarding entries, and nobody has written to it.
+    by_others: bool,
 }
 
 impl Drift {
@@ -65,7 +71,10 @@ impl Drift {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        Some(format!("somebody else has changed {first}{more}: written again"))
+        Some(match self.by_others {
+            true => format!("somebody else has changed {first}{more}: written again"),
+            false => format!("lost, as after a power cycle: {first}{more}; written again"),
+        })
     }
 }
 
@@ -106,22 +115,30 @@ pub(super) async fn look<T: Transport>(
         // Silence is for others to judge.
         let Ok(data) = answer else { continue };
         match question {
-            Question::Address(port) if differs(fabric, port, &PortInfo::decode(&data)) => drift.ports.push(port),
+            Question::Address(port) => {
+                let held = PortInfo::decode(&data);
+                if differs(fabric, port, &held) {
+                    drift.ports.push(port);
+                    drift.by_others |= !is_blank(&held);
+                }
+            }
             Question::Block(switch, block) => {
+                let entries = LinearForwardingTable::decode(&data).0;
                 let mut held = Lft::default();
-                held.set_block(block, &LinearForwardingTable::decode(&data).0);
+                held.set_block(block, &entries);
                 let wanted = &running.tables.lfts[switch.index()];
                 // Not all LIDs, of which a thousand switches have millions of rows.
                 let first = block * LFT_BLOCK as u16;
                 let mut lids = given.range(Lid(first)..=Lid(first + LFT_BLOCK as u16 - 1));
                 if lids.any(|&lid| held.get(lid) != wanted.get(lid)) {
                     drift.blocks.push((switch, block));
+                    drift.by_others |= entries.iter().any(|&output| output != NO_ROUTE);
                 }
             }
             Question::Keys(port) if !partitions::is_known(manager, port, &PKeyTable::decode(&data)) => {
                 drift.keys.push(port);
             }
-            Question::Address(_) | Question::Keys(_) => {}
+            Question::Keys(_) => {}
         }
     }
     Ok(drift)
@@ -132,8 +149,10 @@ pub(super) fn of_addresses<T: Transport>(manager: &Manager<T>, running: &Running
     let fabric = &*running.routed;
     let is_there = |&port: &PortId| addressed(&running.alive, port);
     let drifted = |port: &PortId| manager.port_info(*port).is_some_and(|info| differs(fabric, *port, info));
-    let ports = fabric.lid_ports().filter(|&port| addressed(fabric, port)).filter(is_there).filter(drifted).collect();
-    Drift { ports, ..Drift::default() }
+    let ports: Vec<PortId> =
+        fabric.lid_ports().filter(|&port| addressed(fabric, port)).filter(is_there).filter(drifted).collect();
+    let by_others = ports.iter().filter_map(|&port| manager.port_info(port)).any(|held| !is_blank(held));
+    Drift { ports, by_others, ..Drift::default() }
 }
 
 /// Gives devices back what they were given.
@@ -195,6 +214,11 @@ fn addressed(fabric: &Fabric, port: PortId) -> bool {
     let node = fabric.node(at.node);
     let reached = node.is_switch() && at.num == PortNum::ZERO || fabric.peer(port).is_some();
     node.present && reached && at.lid.is_some()
+}
+
+/// Whether a port has the LID of a device that was switched on and not set up since: none.
+fn is_blank(held: &PortInfo) -> bool {
+    held.lid == Lid::default()
 }
 
 fn differs(fabric: &Fabric, port: PortId, held: &PortInfo) -> bool {

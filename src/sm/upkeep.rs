@@ -165,6 +165,8 @@ impl<T: Transport> Upkeep<T> {
         context: &mut Context,
         command: LifecycleCommand,
     ) -> Result<Option<LifecycleEvent>, SmError> {
+        // What was found by the last command is seen while this one works: a change takes long.
+        self.show(context);
         let began_ns = self.now_ns();
         let event = match command {
             LifecycleCommand::Glance => {

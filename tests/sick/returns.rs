@@ -1,7 +1,7 @@
 //! What comes back is brought up in the order in which data leaves it, so that nothing waits at a port that is ARMED.
 
 use super::scene::{S, Scene, Setup};
-use reconfig::fabric::{FabricBuilder, NodeKind};
+use reconfig::fabric::{Fabric, FabricBuilder, NodeKind};
 use reconfig::ids::{Guid, PortNum};
 use reconfig::plan::Observer;
 use reconfig::sim::SimConfig;
@@ -73,6 +73,28 @@ fn become_active_after_all_switches(scene: &mut Scene) {
     let is_out_of_turn = |scene: &Scene| active(scene, &ends) > 0 && active(scene, &of_switches) < of_switches.len();
     assert!(!scene.until(5 * S, is_out_of_turn), "{:?}", scene.failures());
     assert_eq!(active(scene, &ends), ends.len());
+}
+
+/// Users see what returns from when it is found, not from when the change that brings it in has ended.
+#[test]
+fn what_returns_is_not_missing_while_it_is_brought_in() {
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), Setup::default(), &[]);
+    assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+    scene.pass(3 * S);
+    let leaf = scene.node("leaf-4");
+    let guid = scene.fabric.node(leaf).guid;
+    let is_shown = |scene: &Scene, wanted: [bool; 2]| {
+        let view = scene.mailbox.borrow().view.running.clone().expect("it is up");
+        let is_in = |fabric: &Fabric| fabric.by_guid(guid).is_some_and(|node| fabric.node(node).present);
+        [&view.routed, &view.alive].map(|fabric| is_in(fabric)) == wanted
+    };
+    scene.transport.with(|sim| sim.kill(leaf));
+    assert!(scene.until(5 * S, |scene| is_shown(scene, [false, false])), "{:?}", scene.failures());
+    scene.pass(3 * S);
+    scene.transport.with(|sim| sim.revive(leaf));
+    let is_changing = |scene: &Scene| scene.mailbox.borrow().lifecycle().is_changing();
+    assert!(scene.until(10 * S, is_changing), "{:?}", scene.failures());
+    assert!(is_shown(&scene, [false, true]));
 }
 
 /// What came back empty has no limit to the age of packets yet, and none is in it: a loss meanwhile does not wait for

@@ -344,7 +344,7 @@ impl FabricStatus {
 }
 
 /// What a manager has seen in its subnet and does not see now. What is set aside is there, and so not missing; nor are
-/// devices that it leaves out because they fail.
+/// devices that it leaves out because they fail, and devices that others have replaced at all their cables.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MissingStatus {
     /// Switches.
@@ -386,7 +386,10 @@ impl MissingStatus {
     fn between(known: &Fabric, alive: &Fabric, left_out: &BTreeSet<Guid>) -> MissingStatus {
         let mut missing = MissingStatus::default();
         let is_lost = |node: NodeId| !alive.node(node).present;
-        let is_missing = |id: NodeId, node: &Node| node.present && is_lost(id) && !left_out.contains(&node.guid);
+        // All its cables lead to others now: another device has its place.
+        let is_replaced = |id: NodeId| known.ports_of(id).all(|port| known.peer(port).is_none());
+        let is_missing =
+            |id: NodeId, node: &Node| node.present && is_lost(id) && !left_out.contains(&node.guid) && !is_replaced(id);
         for (id, node) in known.nodes().filter(|&(id, node)| is_missing(id, node)) {
             // What is a part of a switch goes with it.
             match known.role(id) {
@@ -752,6 +755,7 @@ impl ChangeDone {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fabric::PortId;
     use crate::fabric::generate::{Options, generate};
     use schemars::{JsonSchema, schema_for};
     use serde_json::{Value, json};
@@ -834,6 +838,14 @@ mod tests {
         // What is left out because it fails is named as that.
         let out = BTreeSet::from([known.node(at("spine-1")).guid]);
         assert_eq!(MissingStatus::between(&known, &alive, &out).switches, MissingElements::default());
+        // So is not what lost all its cables to another device; one cable that nobody took keeps it missing.
+        let cables: Vec<PortId> = known.ports_of(at("spine-1")).filter(|&port| known.peer(port).is_some()).collect();
+        let missing = |taken: &[PortId]| {
+            let known = known.without_links(taken);
+            let alive = known.without_nodes(&[at("spine-1")]);
+            MissingStatus::between(&known, &alive, &BTreeSet::new()).switches.count
+        };
+        assert_eq!((missing(&cables[1..]), missing(&cables)), (1, 0));
     }
 
     #[test]

@@ -1,5 +1,15 @@
-//! Changes the routing of a running InfiniBand subnet without stopping traffic: the Double Scheme, proved before the
-//! first write. Start with `docs/ARCHITECTURE.md`; a layer imports only what the table there allows.
+//! Changes the routing of a running InfiniBand subnet while traffic flows. A change is proved before its first write:
+//! by forwarding entries alone where an order of them is proved, otherwise by the Double Scheme.
+//!
+//! - Values: `ids`, `link`, `wire`, `fabric`, `tables`, `routers`.
+//! - Decisions, pure functions of values: `routing`, `lid`, `repair`, `plan`, `verify`, `check`, `vet`, `audit`, `drain`,
+//!   `machine`; `change` joins them, from two fabrics and an engine to a vetted plan.
+//! - Actions: `transport` and `subnet` (MADs), `driver` (a change), `journal`, `sa`, `sm` (the subnet manager) and its
+//!   `frontend`.
+//! - The simulated fabric: `sim`; `serve`, `scenario`, `campaign` and `reproduce` use it.
+//!
+//! `fabric::Fabric`, `plan::Plan` and `driver::Driver` are a good beginning. `docs/ARCHITECTURE.md` shows how the parts
+//! meet; a module imports only what its table of layers allows.
 
 pub mod audit;
 pub mod campaign;

@@ -12,17 +12,34 @@ use syn::visit::{self, Visit};
 
 const TABLE: &str = "docs/ARCHITECTURE.md";
 
+/// Circles that stand: [`reconfig::subnet::Manager`] is one noun in several files, each of which has its share of the
+/// methods.
+const CIRCLES: [&str; 1] = ["subnet/apply subnet/ask subnet/events subnet/fence subnet/health subnet/held_keys \
+     subnet/manager subnet/missing subnet/register subnet/silence subnet/zero"];
+
 /// By module: what it may import, itself excepted. `None`: everything.
 type Layers = BTreeMap<String, Option<BTreeSet<String>>>;
 
 #[test]
 fn every_path_keeps_to_the_layer_table() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut reader =
-        Reader { layers: &layers(), source: Source::Files(root.join("src")), faults: Vec::new(), paths: 0 };
+    let layers = layers();
+    let mut reader = Reader::of(&layers, Source::Files(root.join("src")));
     reader.read_root();
     assert!(reader.faults.is_empty(), "paths against the layer table of {TABLE}:\n{}", reader.faults.join("\n"));
     assert!(reader.paths > 100, "only {} paths within the crate were found: the reader misses most", reader.paths);
+}
+
+/// Where files import each other, none of them can be read first. `mod.rs` is left out: it declares and exports.
+#[test]
+fn files_import_each_other_only_where_one_noun_is_spread_over_them() {
+    let layers = layers();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut reader = Reader::of(&layers, Source::Files(root.join("src")));
+    reader.read_root();
+    assert!(reader.imports.len() > 1_000, "only {} imports between files of one module", reader.imports.len());
+    let circles = reader.circles();
+    assert_eq!(circles, CIRCLES.map(|circle| circle.to_string()), "circles of files");
 }
 
 #[test]
@@ -97,9 +114,47 @@ struct Reader<'a> {
     faults: Vec<String>,
     /// Paths within the crate that were judged.
     paths: usize,
+    /// The modules that were read and have a file of their own.
+    files: BTreeSet<Vec<String>>,
+    /// Paths from a module into its own layer.
+    imports: BTreeSet<(Vec<String>, Vec<String>)>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn of(layers: &'a Layers, source: Source) -> Reader<'a> {
+        let (files, imports) = (BTreeSet::new(), BTreeSet::new());
+        Reader { layers, source, faults: Vec::new(), paths: 0, files, imports }
+    }
+
+    /// The module with a file of its own that a path leads into.
+    fn file<'p>(&self, path: &'p [String]) -> Option<&'p [String]> {
+        (1..=path.len()).rev().map(|end| &path[..end]).find(|part| self.files.contains(*part))
+    }
+
+    /// The largest sets of files of which each imports the others, directly or not: the names of a set in one line.
+    fn circles(&self) -> Vec<String> {
+        let has_parts =
+            |module: &[String]| self.files.iter().any(|other| other.len() > module.len() && other.starts_with(module));
+        let names: Vec<&Vec<String>> = self.files.iter().filter(|file| !has_parts(file)).collect();
+        let rank = |path: &[String]| {
+            let file = self.file(path)?;
+            names.iter().position(|name| name[..] == *file)
+        };
+        let mut graph = petgraph::graphmap::DiGraphMap::<usize, ()>::new();
+        for (from, to) in &self.imports {
+            if let (Some(from), Some(to)) = (rank(from), rank(to)) {
+                graph.add_edge(from, to, ());
+            }
+        }
+        let mut circles: Vec<Vec<usize>> = petgraph::algo::tarjan_scc(&graph);
+        circles.retain(|circle| circle.len() > 1);
+        circles.iter_mut().for_each(|circle| circle.sort_unstable());
+        circles.sort();
+        let named =
+            |circle: &Vec<usize>| circle.iter().map(|&rank| names[rank].join("/")).collect::<Vec<_>>().join(" ");
+        circles.iter().map(named).collect()
+    }
+
     /// The crate's root declares modules and holds nothing else that could lead from one to another.
     fn read_root(&mut self) {
         match &self.source {
@@ -125,6 +180,7 @@ impl Reader<'_> {
     }
 
     fn read_text(&mut self, name: String, text: &str, module: Vec<String>) {
+        self.files.insert(module.clone());
         let tree = syn::parse_file(text).unwrap_or_else(|error| panic!("{name}: {error}"));
         ModuleReader { reader: self, file: name, module }.visit_file(&tree);
     }
@@ -153,7 +209,7 @@ impl ModuleReader<'_, '_> {
         };
         match absolute.first().map(String::as_str) {
             None | Some("*" | "self") => self.fault(span, path, "names the whole crate: name the module it means"),
-            Some(target) if target == layer => {}
+            Some(target) if target == layer => _ = self.reader.imports.insert((self.module.clone(), absolute)),
             Some(target) if !self.reader.layers.contains_key(target) => {
                 self.fault(span, path, &format!("`{target}` is no row of the layer table"));
             }
@@ -328,7 +384,7 @@ fn faults(module: &[&str], text: &'static str) -> Vec<String> {
         [("low", allowed(&[])), ("middle", allowed(&["low"])), ("high", allowed(&["low", "middle"])), ("top", None)];
     let layers = rows.into_iter().map(|(name, set)| (name.to_string(), set)).collect();
     let source = Source::Text(module.iter().map(|name| name.to_string()).collect(), text);
-    let mut reader = Reader { layers: &layers, source, faults: Vec::new(), paths: 0 };
+    let mut reader = Reader::of(&layers, source);
     reader.read_root();
     reader.faults
 }

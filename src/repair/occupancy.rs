@@ -1,4 +1,7 @@
 //! Where packets of one LID can stand, and what they can wait for there: the closure of docs/PROOF.md for one LID.
+//!
+//! Apart from `verify::walk`, since a search tries an entry and takes it back: only what an entry adds is followed, and
+//! the trail undoes it. The prover judges what comes of it.
 
 use super::classes::{ClassMask, Classes, PlaneMask, SourceClasses};
 use super::columns::Ways;

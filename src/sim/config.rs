@@ -3,8 +3,7 @@
 
 use super::dispersal::Dispersal;
 use super::mad::{Mad, MadBody};
-use super::monitor::Monitor;
-use crate::ids::ReservedLevel;
+use crate::ids::{ReservedLevel, Sl};
 use crate::wire::AttributeId;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
@@ -31,6 +30,15 @@ pub enum ArmedPort {
     Holds,
     /// Discards what is queued for sending, as the specification says.
     Discards,
+}
+
+/// Hosts that ask switches for their counters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Monitor {
+    /// The service level of the questions.
+    pub sl: Sl,
+    /// From one question of a host to its next, in nanoseconds.
+    pub every_ns: u64,
 }
 
 /// The traffic pattern: which end port sends to which.

@@ -16,58 +16,70 @@
 //! multicast, partitions (but at routers), crossbar speed, adaptive routing, partial packets when a link dies under
 //! them. docs/SIMULATOR.md says what follows from each.
 
-mod agent;
-mod arbitration;
-mod client;
+// What a run is made of, and its clock.
 mod clock;
 mod config;
-mod connect;
-mod counters;
+mod index;
+mod spaces;
+pub mod wheel;
+
+// The way of a data packet.
+mod arbitration;
 mod credit;
 mod deadlock;
-mod device;
-mod dispersal;
-mod errand;
 mod fate;
-mod fault;
 mod forward;
-mod gmp;
-mod index;
-mod kept;
 mod lanes;
-mod ledger;
 mod lifetime;
 mod look_ahead;
-mod mad;
-mod management;
-mod monitor;
-mod order;
 mod out_port;
-mod outage;
-mod outside;
 mod packet;
+mod plane;
+mod relay;
+mod tables;
+
+// Hosts: who sends what to whom.
+mod connect;
+mod dispersal;
+mod monitor;
 mod partners;
 mod path;
-mod plane;
+mod sending;
+mod source;
+
+// Management agents, and MADs to and from them.
+mod agent;
+mod client;
+mod device;
+mod errand;
+mod gmp;
+mod kept;
+mod mad;
+mod management;
 mod port_info;
 mod power_on;
-mod recorded;
-mod relay;
-mod sending;
-mod series;
 mod sma;
-mod source;
-mod spaces;
-mod tables;
 mod time_code;
 mod transport;
 mod trap;
-pub mod wheel;
+
+// What happens to the fabric.
+mod fault;
+
+// What is counted and seen.
+mod counters;
+mod ledger;
+mod order;
+mod outage;
+mod outside;
+mod recorded;
+mod series;
 mod whereabouts;
 
 pub(crate) use config::is_default;
 pub use config::{
-    ArmedPort, ArrivalProcess, AttributeTime, Latch, MessageShare, PACKET_LENGTHS, SimConfig, SimError, Traffic,
+    ArmedPort, ArrivalProcess, AttributeTime, Latch, MessageShare, Monitor, PACKET_LENGTHS, SimConfig, SimError,
+    Traffic,
 };
 pub use connect::{ConnectionSetup, MOST_RETRIES};
 pub use deadlock::StuckPacket;
@@ -78,7 +90,7 @@ pub use fate::PacketCounts;
 pub use fault::Elements;
 pub use gmp::{GMP_BYTES, GmpCounts};
 pub use ledger::Period;
-pub use monitor::{Monitor, QuestionCounts};
+pub use monitor::QuestionCounts;
 pub use order::{OrderCounts, OvertakenPacket};
 pub use outage::{OutageEnd, PairOutage};
 pub use recorded::TableWrite;

@@ -16,15 +16,6 @@ use crate::fabric::PortId;
 use crate::ids::Sl;
 use serde::{Deserialize, Serialize};
 
-/// Hosts that ask switches for their counters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Monitor {
-    /// The service level of the questions.
-    pub sl: Sl,
-    /// From one question of a host to its next, in nanoseconds.
-    pub every_ns: u64,
-}
-
 /// What became of questions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct QuestionCounts {

@@ -4,8 +4,8 @@
 //! request. After every second change the two are of different halves: the answer then follows the entries of one
 //! routing on the lanes of the other. Only the manager sends such classes.
 
+use super::input::case_of;
 use super::lanes::LaneMask;
-use super::prover::case_of;
 use super::refusal::Refusal;
 use super::walk::{Class, ClassHop, Columns, Entrance, Sink};
 use super::walker::{ProofSink, Walker};

@@ -8,11 +8,11 @@
 //! Where any condition fails the base is not used. Deliberately omitted: changes by which the half in use retires, or
 //! in which a barrier finds packets gone; they are proved in full.
 
-use super::case::ProofCase;
+use super::case::{ProofCase, Scope};
 use super::certificate::Recorder;
-use super::collector::{DependencyCollector, WalkedDependencies};
+use super::collector::{DependencyCollector, WalkedDependencies, is_acyclic};
 use super::difference::{Additions, BaseWaits};
-use super::prover::{Scope, check_tables, check_ways, is_acyclic};
+use super::input::{check_tables, check_ways};
 use super::refusal::Refusal;
 use super::twins::Twins;
 use super::walk::{Both, Class, ClassHop, Columns, Sink};

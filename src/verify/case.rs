@@ -1,15 +1,81 @@
 //! The subject of a proof: a fabric, the entries that its switches may hold stage by stage, and the end ports that are
 //! excluded.
 
-use super::{DrainClaim, InjectionRules, Newcomers, ProofWave, Scope};
-use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, Sl, VlSet};
+use super::{InjectionRules, Newcomers, ProofWave};
+use crate::fabric::{Fabric, NodeId, PortId};
+use crate::ids::{Half, Lid, PortMask, Sl, VlSet};
 use crate::tables::{PathLayers, SubnetTables};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The name of the moment before the first wave.
 pub(super) const STEADY: &str = "steady";
+
+/// The extent of a proof of tables by themselves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Scope {
+    /// The halves whose LIDs and service levels are in use.
+    pub halves: Vec<Half>,
+    /// End ports that the tables omit: packets to and from them may be discarded where there is no route.
+    pub stranded: Vec<PortId>,
+    /// Whether the switches' own LIDs are in use too, and switches send.
+    pub switches: bool,
+    /// The paths and layers that each source may use; none where every source may use every path, on any service level
+    /// of the halves.
+    pub ways: Option<Arc<PathLayers>>,
+    /// Whether packets may be discarded at rows (switch, LID) from which the tables lead nowhere. The proof then shows
+    /// only that nothing waits in a cycle, goes round, or arrives at another port.
+    pub losses: bool,
+    /// Whether the LIDs of both halves are one range, on the service levels of the lower half: a fabric that is never
+    /// to change has no spare half. Steady tables lead level r of either half into the same lane, so LIDs of the upper
+    /// half are walked on their own half's levels; `ways` counts paths over the whole range.
+    pub undivided: bool,
+}
+
+impl Scope {
+    /// All end ports and switches.
+    pub fn of(halves: &[Half]) -> Scope {
+        Scope {
+            halves: halves.to_vec(),
+            stranded: Vec::new(),
+            switches: true,
+            ways: None,
+            losses: false,
+            undivided: false,
+        }
+    }
+
+    /// All end ports and switches of a fabric without a spare half, where all end ports have LIDs of two.
+    pub fn undivided() -> Scope {
+        Scope { undivided: true, ..Scope::of(&[Half::Lower, Half::Upper]) }
+    }
+
+    /// This scope, for a function that specifies the paths of each source.
+    #[must_use]
+    pub fn by(self, ways: Option<&Arc<PathLayers>>) -> Scope {
+        Scope { ways: ways.cloned(), ..self }
+    }
+}
+
+/// The drain that the barrier at the end of a wave reports, and the graphs of channels that its observer follows.
+#[derive(Clone, Debug)]
+pub struct DrainClaim<'a> {
+    /// The half of which no packet is left.
+    pub half: Half,
+    /// The lanes that have run empty.
+    pub lanes: VlSet,
+    /// Layer by layer.
+    pub layers: Vec<DrainClaimLayer<'a>>,
+}
+
+/// The channels of one layer.
+#[derive(Clone, Debug)]
+pub struct DrainClaimLayer<'a> {
+    /// Its lanes.
+    pub lanes: VlSet,
+    /// By switch and input port, 0 to `num_ports`: the outputs that its packets can take.
+    pub arcs: &'a BTreeMap<NodeId, Vec<PortMask>>,
+}
 
 /// The subject of a walk: fabric, stages, and the end ports that are excluded.
 pub(super) struct ProofCase<'a> {

@@ -1,10 +1,12 @@
 //! Collects the dependencies of a proof, by half and stage.
 
+use super::case::ProofCase;
 use super::dependencies::{Dependencies, DependencyLayout};
 use super::lanes::LaneMask;
 use super::walk::{Class, ClassHop, Columns, Entrance, Sink};
 use super::walker::{ProofSink, Walker};
 use crate::ids::{Half, PortNum};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Collects the dependencies of every half and stage.
@@ -150,3 +152,35 @@ impl Sink for DependencyCollector<'_> {
 }
 
 impl ProofSink for DependencyCollector<'_> {}
+
+/// The dependencies of both halves at a stage.
+pub(super) fn united<'h>(
+    case: &ProofCase<'_>,
+    halves: &'h [Vec<Dependencies>; 2],
+    stage: usize,
+) -> Cow<'h, Dependencies> {
+    let [lower, upper] = halves;
+    match [Half::Lower, Half::Upper].map(|half| case.is_used(half)) {
+        [_, false] => Cow::Borrowed(&lower[stage]),
+        [false, true] => Cow::Borrowed(&upper[stage]),
+        [true, true] => {
+            let mut all = lower[stage].clone();
+            all.unite(&upper[stage]);
+            Cow::Owned(all)
+        }
+    }
+}
+
+/// Returns whether the dependencies collected of one moment have no cycle.
+pub(super) fn is_acyclic(
+    walker: &Walker<'_>,
+    layout: &DependencyLayout<'_>,
+    collector: DependencyCollector<'_>,
+) -> bool {
+    // Where one half is in use its twins wait for one another as their leader does, each on its own lane: a cycle of
+    // one twin is a cycle of all.
+    let both = [Half::Lower, Half::Upper].iter().all(|&half| walker.case.is_used(half));
+    let collector = if both { collector.with_twins() } else { collector };
+    let halves = collector.finish();
+    united(&walker.case, &halves, 0).graph(layout, 0).is_acyclic()
+}

@@ -7,8 +7,7 @@
 
 use super::Remainder;
 use super::lanes::LaneMask;
-use super::prover::precondition;
-use super::refusal::{NamedDevice, Refusal};
+use super::refusal::{NamedDevice, Refusal, precondition};
 use super::walk::{Class, ClassHop, Columns, Entrance, Now, Sink};
 use super::walker::{ProofSink, Walker};
 use crate::fabric::{Fabric, NodeId, PortId};

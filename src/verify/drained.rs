@@ -5,33 +5,13 @@
 //! A token that passes a channel shows that the channel is empty only if it waited for all channels whose packets go on
 //! into it. A step that the graph of its layer omits is a way past the token (docs/PROOF.md, *Drained*).
 
+use super::case::DrainClaim;
 use super::dependencies::{ChannelTurn, Dependencies, DependencyLayout};
 use super::lanes::{LaneMask, lanes_of};
 use super::refusal::Refusal;
 use super::walker::Walker;
 use crate::fabric::NodeId;
-use crate::ids::{Half, PortMask, PortNum, VlSet};
-use std::collections::BTreeMap;
-
-/// The drain that the barrier at the end of a wave reports, and the graphs of channels that its observer follows.
-#[derive(Clone, Debug)]
-pub struct DrainClaim<'a> {
-    /// The half of which no packet is left.
-    pub half: Half,
-    /// The lanes that have run empty.
-    pub lanes: VlSet,
-    /// Layer by layer.
-    pub layers: Vec<DrainClaimLayer<'a>>,
-}
-
-/// The channels of one layer.
-#[derive(Clone, Debug)]
-pub struct DrainClaimLayer<'a> {
-    /// Its lanes.
-    pub lanes: VlSet,
-    /// By switch and input port, 0 to `num_ports`: the outputs that its packets can take.
-    pub arcs: &'a BTreeMap<NodeId, Vec<PortMask>>,
-}
+use crate::ids::{Half, PortNum, VlSet};
 
 impl DrainClaim<'_> {
     /// Returns whether the layer of a lane includes the step through a switch into some lanes. A step into the lanes of

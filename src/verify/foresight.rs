@@ -4,7 +4,7 @@ use super::Transition;
 use super::collector::DependencyCollector;
 use super::evidence;
 use super::graph::NodeCycle;
-use super::prover::case_of;
+use super::input::case_of;
 use super::refusal::{Cycle, Refusal};
 use super::walker::Walker;
 use crate::fabric::{Fabric, PortId};

@@ -27,6 +27,7 @@ mod evidence;
 mod foresight;
 mod graph;
 mod injection;
+mod input;
 pub(crate) mod lanes;
 mod lost;
 mod multicast;
@@ -45,19 +46,19 @@ mod witness;
 pub use aging::{longest_way, rounds_to_age};
 pub use answers::{AnswerWay, answer_ways};
 pub use base::{BaseInput, ProofBase};
+pub use case::{DrainClaim, DrainClaimLayer, Scope};
 pub use certificate::{Binding, Certificate};
 pub use channels::{ChannelGraph, ChannelGraphInput};
 pub use departure::rounds_to_vacate;
-pub use drained::{DrainClaim, DrainClaimLayer};
 pub use foresight::{Wait, foresee};
 pub use graph::{Graph as LaneGraph, NodeCycle};
-pub use multicast::{TurnWait, UnicastWaits};
-pub use prover::{Scope, TableProof, accept, prove, prove_certified, prove_certified_from, prove_tables};
+pub use multicast::{TurnWait, UnicastWaits, reserved_waits};
+pub use prover::{TableProof, accept, prove, prove_certified, prove_certified_from, prove_tables};
 pub use refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, EntryAge, HoleCause, LoopHop, NamedDevice, PortLane, Refusal, WaveArrival,
     WrongArrival,
 };
-pub use reserved::{Reservation, prove_reservation, prove_reserved, reserved_waits};
+pub use reserved::{Reservation, prove_reservation, prove_reserved};
 pub use witness::{LaneTurn, Tracer, Witness, WitnessHop, witness};
 
 use crate::fabric::{Fabric, PortId};

@@ -8,14 +8,16 @@
 //! loops of one tree's own edges other than as such a cycle.
 
 use super::Transition;
-use super::case::ProofCase;
-use super::collector::DependencyCollector;
+use super::case::{ProofCase, Scope};
+use super::collector::{DependencyCollector, united};
 use super::evidence;
 use super::graph::{Graph, NodeCycle};
-use super::prover::{Scope, case_of, check_tables, united};
+use super::input::{case_of, check_tables};
 use super::refusal::Refusal;
+use super::reserved;
 use super::walker::Walker;
 use crate::fabric::{Fabric, PortId};
+use crate::ids::ReservedLevel;
 use crate::tables::{SubnetTables, TreeTurn};
 
 /// One wait of a cycle: a packet has come in by a port of a switch and waits for another port of it.
@@ -61,7 +63,7 @@ impl UnicastWaits {
     }
 
     /// Of packets on a lane of their own, by the channels that they wait in and for.
-    pub(super) fn of_channels(channels: usize, mut waits: Vec<(u32, u32)>) -> UnicastWaits {
+    fn of_channels(channels: usize, mut waits: Vec<(u32, u32)>) -> UnicastWaits {
         waits.sort_unstable();
         waits.dedup();
         UnicastWaits { channels, waits: vec![waits] }
@@ -123,6 +125,19 @@ impl UnicastWaits {
     fn graph_of(&self, lane: &[(u32, u32)], trees: &[(u32, u32)]) -> Graph {
         Graph::new(self.channels, |emit| lane.iter().chain(trees).for_each(|&(from, to)| emit(from, to)))
     }
+}
+
+/// What packets on a lane of their own can wait for, from any port to any LID, by tables any entries of which are in
+/// force.
+///
+/// # Errors
+/// Packets arrive at a port that does not own their LID.
+pub fn reserved_waits(
+    fabric: &Fabric,
+    level: ReservedLevel,
+    tables: &[&SubnetTables],
+) -> Result<UnicastWaits, Refusal> {
+    Ok(UnicastWaits::of_channels(fabric.port_count(), reserved::waits(fabric, level, tables)?))
 }
 
 /// Turns by the channels that lead in and out; in rising order, each once.

@@ -1,10 +1,12 @@
 //! The sources that may send to the current DLID, stage by stage: path layers as masks of groups.
 
-use super::lanes::Group;
-use super::net::SendingPort;
-use super::walker::{Answerer, Walker};
+use super::ProofWave;
+use super::case::ProofCase;
+use super::lanes::{Group, HopLanes};
+use super::net::{FlatFabric, SendingPort};
+use super::refusal::{Refusal, precondition};
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid};
+use crate::ids::{Half, Lid, PortNum};
 use crate::tables::PathLayers;
 use std::sync::Arc;
 
@@ -84,6 +86,43 @@ fn layers_to<'a>(
     (0..paths).flat_map(move |path| ways.iter().filter_map(move |ways| ways.layer(source, owner, path)))
 }
 
+/// The manager's port as the sender of answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answerer {
+    /// The port.
+    pub port: PortId,
+    /// Its place among the senders of stage 0.
+    pub place: usize,
+    /// The row of its switch.
+    pub row: usize,
+    /// The port by which its packets enter the switch.
+    pub input: PortNum,
+}
+
+impl Answerer {
+    /// # Errors
+    /// The port sends into no switch: nothing would be proved of its answers.
+    pub fn of(case: &ProofCase<'_>, net: &FlatFabric) -> Result<Option<Answerer>, Refusal> {
+        let Some(port) = case.answerer else { return Ok(None) };
+        let found = net.senders(0).iter().enumerate().find(|(_, sender)| sender.port == port && !sender.is_switch());
+        // Elsewhere answers go on the ways of everybody's packets.
+        let special =
+            |facts: &ProofWave<'_>| facts.injects(Half::Upper) || facts.ways.iter().any(|ways| !ways.is_empty());
+        match found.and_then(|(place, sender)| Some((place, sender.row?, sender.input))) {
+            Some((place, row, input)) => Ok(Some(Answerer { port, place, row: row as usize, input })),
+            None if !case.stages.iter().any(special) => Ok(None),
+            None => Err(precondition(
+                &case.stages[0].name,
+                format!(
+                    "the SM's answers are to be proved, but {} is no end port that sends into a switch: put the SM on a \
+                     cabled host, or name the assumption `answers-are-legal`",
+                    case.fabric.describe_port(port)
+                ),
+            )),
+        }
+    }
+}
+
 /// The sources that may send to one DLID after the other.
 pub(super) struct Permissions<'a> {
     /// The manager's port, where its answers are to be proved.
@@ -96,8 +135,12 @@ pub(super) struct Permissions<'a> {
 }
 
 impl<'a> Permissions<'a> {
-    pub fn new(walker: &'a Walker<'_>) -> Permissions<'a> {
-        let Walker { case, net, lanes, answerer, .. } = walker;
+    pub fn new(
+        case: &'a ProofCase<'_>,
+        net: &FlatFabric,
+        lanes: &HopLanes,
+        answerer: Option<Answerer>,
+    ) -> Permissions<'a> {
         let mut kinds: Vec<Kind<'a>> = Vec::new();
         let mut kind_at = Vec::new();
         for facts in &case.stages {
@@ -117,7 +160,7 @@ impl<'a> Permissions<'a> {
         }
         let group_of = |sl| lanes.groups.iter().position(|group| group.sls.contains(&sl));
         let groups = [Half::Lower, Half::Upper].map(|half: Half| half.sls().map(group_of).collect());
-        Permissions { answerer: *answerer, kinds, kind_at, groups }
+        Permissions { answerer, kinds, kind_at, groups }
     }
 
     /// Turns to a DLID.

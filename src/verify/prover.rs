@@ -1,72 +1,24 @@
-//! Combines the parts: checks the input, walks, judges stage by stage, and collects the evidence.
+//! Combines the parts: walks what `input` has checked, judges stage by stage, and collects the evidence.
 
 use super::aging::rounds_to_age;
 use super::base::ProofBase;
-use super::case::{ProofCase, STEADY};
+use super::case::{ProofCase, Scope};
 use super::certificate::{Certificate, Recorder, numbers};
-use super::collector::DependencyCollector;
+use super::collector::{DependencyCollector, united};
 use super::departure::{DepartureWatch, rounds_to_vacate};
 use super::dependencies::{Dependencies, DependencyLayout};
 use super::difference::Additions;
 use super::drained;
 use super::evidence;
 use super::graph::Graph;
-use super::refusal::Refusal;
-use super::reserved;
+use super::input::{case_of, check_tables, check_ways};
+use super::refusal::{Refusal, precondition};
 use super::walk::{Both, Class};
 use super::walker::{FirstFault, Walker};
-use super::{Approved, ProofStatistics, ProofWave, Proved, Remainder, Transition};
+use super::{Approved, ProofStatistics, Proved, Remainder, Transition};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
-use crate::tables::{PathLayers, SubnetTables};
-use std::borrow::Cow;
-use std::sync::Arc;
-
-/// The extent of a proof of tables by themselves.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Scope {
-    /// The halves whose LIDs and service levels are in use.
-    pub halves: Vec<Half>,
-    /// End ports that the tables omit: packets to and from them may be discarded where there is no route.
-    pub stranded: Vec<PortId>,
-    /// Whether the switches' own LIDs are in use too, and switches send.
-    pub switches: bool,
-    /// The paths and layers that each source may use; none where every source may use every path, on any service level
-    /// of the halves.
-    pub ways: Option<Arc<PathLayers>>,
-    /// Whether packets may be discarded at rows (switch, LID) from which the tables lead nowhere. The proof then shows
-    /// only that nothing waits in a cycle, goes round, or arrives at another port.
-    pub losses: bool,
-    /// Whether the LIDs of both halves are one range, on the service levels of the lower half: a fabric that is never
-    /// to change has no spare half. Steady tables lead level r of either half into the same lane, so LIDs of the upper
-    /// half are walked on their own half's levels; `ways` counts paths over the whole range.
-    pub undivided: bool,
-}
-
-impl Scope {
-    /// All end ports and switches.
-    pub fn of(halves: &[Half]) -> Scope {
-        Scope {
-            halves: halves.to_vec(),
-            stranded: Vec::new(),
-            switches: true,
-            ways: None,
-            losses: false,
-            undivided: false,
-        }
-    }
-
-    /// All end ports and switches of a fabric without a spare half, where all end ports have LIDs of two.
-    pub fn undivided() -> Scope {
-        Scope { undivided: true, ..Scope::of(&[Half::Lower, Half::Upper]) }
-    }
-
-    /// This scope, for a function that specifies the paths of each source.
-    #[must_use]
-    pub fn by(self, ways: Option<&Arc<PathLayers>>) -> Scope {
-        Scope { ways: ways.cloned(), ..self }
-    }
-}
+use crate::tables::SubnetTables;
 
 /// Proof of a routing function by itself. Only the prover makes one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -191,66 +143,6 @@ fn judge_from(
     judge(case, transition.surviving(), Some(transition.remainder()), certified, base)
 }
 
-/// The moment before the first wave, then the waves; none where there are no waves.
-pub(super) fn case_of(transition: &(impl Transition + ?Sized)) -> Result<Option<ProofCase<'_>>, Refusal> {
-    let (fabric, surviving) = (transition.fabric(), transition.surviving());
-    let waves = transition.waves();
-    // First, because everything after it reads both fabrics by one index.
-    check_restriction(fabric, surviving)?;
-    if let Some((wave, what)) = transition.disorder() {
-        return Err(precondition(&wave, what));
-    }
-    check_sequence(fabric, &waves)?;
-    let Some(first) = waves.first() else { return Ok(None) };
-    let mut case = ProofCase::steady(fabric, first.before, transition.sending_before(), transition.stranded(), false);
-    case.drains.extend((0..waves.len()).map(|wave| transition.drains(wave)));
-    case.stages.extend(waves);
-    case.answerer = transition.answerer();
-    case.discards_turned_back = transition.discards_turned_back();
-    case.begins_with_losses = transition.begins_with_losses();
-    case.reserved = transition.reservation().map(|reservation| reservation.level.sl);
-    // Before the checks: which ports must have a path depends on which take part.
-    case.welcome(&transition.newcomers());
-    check_tables(&case)?;
-    check_everybody_sends(&case, surviving)?;
-    reserved::check(transition, &case.stages[1..])?;
-    Ok(Some(case))
-}
-
-/// Every port that takes part before the change has a path to every other. So has every port that the new routing
-/// serves, once sources use the other half. Nothing would be proved of a source without a path.
-fn check_everybody_sends(case: &ProofCase<'_>, surviving: &Fabric) -> Result<(), Refusal> {
-    let before: Vec<PortId> = case.fabric.end_ports().filter(|port| !case.newcomer[port.index()]).collect();
-    check_ways(case.fabric, &case.stages[0], &before)?;
-    for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| !case.stages[0].injects(half)) {
-        let Some(stage) = case.stages.iter().position(|facts| facts.injects(half)) else { continue };
-        let mut facts = case.stages[stage].clone();
-        // Paths of the other half were checked above, for the ports that take part before the change.
-        facts.injected[half.other().index()] = false;
-        let led_to = |port: &PortId| !case.stranded[port.index()] && case.admits(*port, stage, half);
-        check_ways(case.fabric, &facts, &surviving.end_ports().filter(led_to).collect::<Vec<_>>())?;
-    }
-    Ok(())
-}
-
-/// Verifies, where the paths of each source are specified, that each of `ports` has one to every other, by a LID that
-/// exists.
-pub(super) fn check_ways(fabric: &Fabric, facts: &ProofWave<'_>, ports: &[PortId]) -> Result<(), Refusal> {
-    for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| facts.injects(half)) {
-        let ways = &facts.ways[half.index()];
-        for &owner in ports.iter().filter(|_| !ways.is_empty()) {
-            let lids = fabric.half_lids(owner, half).count();
-            // A path beyond the LIDs of the owner has no address, so no packet takes it.
-            let open = |source: PortId| ways.iter().any(|ways| ways.ways(source, owner).any(|(path, _)| path < lids));
-            if let Some(&source) = ports.iter().find(|&&source| source != owner && !open(source)) {
-                let (source, owner) = (fabric.describe_port(source), fabric.describe_port(owner));
-                return Err(precondition(&facts.name, format!("{source} has no path to {owner} on the {half} half")));
-            }
-        }
-    }
-    Ok(())
-}
-
 #[derive(Default)]
 pub(super) struct ProofOutcome {
     pub statistics: ProofStatistics,
@@ -327,38 +219,6 @@ fn judge(
             Ok(ProofOutcome { statistics, order, certificate: recorder.map(Recorder::certificate) })
         }
     }
-}
-
-/// The dependencies of both halves at a stage.
-pub(super) fn united<'h>(
-    case: &ProofCase<'_>,
-    halves: &'h [Vec<Dependencies>; 2],
-    stage: usize,
-) -> Cow<'h, Dependencies> {
-    let [lower, upper] = halves;
-    match [Half::Lower, Half::Upper].map(|half| case.is_used(half)) {
-        [_, false] => Cow::Borrowed(&lower[stage]),
-        [false, true] => Cow::Borrowed(&upper[stage]),
-        [true, true] => {
-            let mut all = lower[stage].clone();
-            all.unite(&upper[stage]);
-            Cow::Owned(all)
-        }
-    }
-}
-
-/// Returns whether the dependencies collected of one moment have no cycle.
-pub(super) fn is_acyclic(
-    walker: &Walker<'_>,
-    layout: &DependencyLayout<'_>,
-    collector: DependencyCollector<'_>,
-) -> bool {
-    // Where one half is in use its twins wait for one another as their leader does, each on its own lane: a cycle of
-    // one twin is a cycle of all.
-    let both = [Half::Lower, Half::Upper].iter().all(|&half| walker.case.is_used(half));
-    let collector = if both { collector.with_twins() } else { collector };
-    let halves = collector.finish();
-    united(&walker.case, &halves, 0).graph(layout, 0).is_acyclic()
 }
 
 /// Where the barrier reports a half gone when a stage begins, its packets were only in lanes that were observed empty.
@@ -446,58 +306,4 @@ impl Tally {
         let order = occupied.map(|lane| super::dependencies::lane_of(layout, lane)).collect();
         (statistics, order)
     }
-}
-
-pub(super) fn precondition(wave: &str, what: String) -> Refusal {
-    Refusal::Precondition { wave: wave.to_string(), what }
-}
-
-/// The surviving fabric must be the fabric with some elements removed.
-fn check_restriction(fabric: &Fabric, surviving: &Fabric) -> Result<(), Refusal> {
-    if (fabric.node_count(), fabric.port_count()) != (surviving.node_count(), surviving.port_count()) {
-        let what = "what survives is indexed otherwise than the fabric before the change".to_string();
-        return Err(precondition(STEADY, what));
-    }
-    let alien = surviving.ports().find(|&(id, port)| port.peer.is_some() && port.peer != fabric.peer(id));
-    alien.map_or(Ok(()), |(id, _)| {
-        let what = format!("{} has a cable that the fabric before the change lacks", fabric.describe_port(id));
-        Err(precondition(STEADY, what))
-    })
-}
-
-/// Each wave begins as the one before it ended.
-fn check_sequence(fabric: &Fabric, waves: &[ProofWave<'_>]) -> Result<(), Refusal> {
-    for pair in waves.windows(2) {
-        let (ended, begins) = (pair[0].after, pair[1].before);
-        let differing = fabric.nodes().map(|(id, _)| id).find(|id| {
-            ended.lfts[id.index()] != begins.lfts[id.index()]
-                || ended.sl_to_vl[id.index()] != begins.sl_to_vl[id.index()]
-        });
-        if let Some(node) = differing {
-            let name = fabric.describe_node(node);
-            let what = format!("tables of {name:?} differ from those at the end of wave {}", pair[0].name);
-            return Err(precondition(&pair[1].name, what));
-        }
-    }
-    Ok(())
-}
-
-/// Tables for every node, and for every end port a LID of each half that is injected.
-pub(super) fn check_tables(case: &ProofCase<'_>) -> Result<(), Refusal> {
-    let fabric = case.fabric;
-    let nodes = fabric.node_count();
-    for facts in &case.stages {
-        let fits = |tables: &SubnetTables| tables.lfts.len() == nodes && tables.sl_to_vl.len() == nodes;
-        if !fits(facts.before) || !fits(facts.after) {
-            let what = format!("tables do not cover the {nodes} nodes of the fabric before the change");
-            return Err(precondition(&facts.name, what));
-        }
-        for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| facts.injects(half)) {
-            if let Some(port) = fabric.end_ports().find(|&port| fabric.half_lids(port, half).next().is_none()) {
-                let what = format!("{} owns no LID of the {half} half, which is in use", fabric.describe_port(port));
-                return Err(precondition(&facts.name, what));
-            }
-        }
-    }
-    Ok(())
 }

@@ -303,3 +303,8 @@ impl fmt::Display for WaveArrival {
         write!(f, "{}packets to lid {lid} arrive at {port}, but {owner} owns it", InWave(wave))
     }
 }
+
+/// What a proof relies on and does not hold, at a wave.
+pub(super) fn precondition(wave: &str, what: String) -> Refusal {
+    Refusal::Precondition { wave: wave.to_string(), what }
+}

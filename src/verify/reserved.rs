@@ -9,9 +9,9 @@
 
 use super::case::STEADY;
 use super::graph::Graph;
-use super::multicast::UnicastWaits;
-use super::prover::precondition;
-use super::refusal::{Cycle, Dependency, EntryAge, NamedDevice, PortLane, Refusal, WaveArrival, WrongArrival};
+use super::refusal::{
+    Cycle, Dependency, EntryAge, NamedDevice, PortLane, Refusal, WaveArrival, WrongArrival, precondition,
+};
 use super::{ProofWave, Transition};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortMask, PortNum, ReservedLevel, Sl, Vl};
@@ -56,21 +56,21 @@ pub fn prove_reserved(fabric: &Fabric, level: ReservedLevel, tables: &[&SubnetTa
 }
 
 /// What packets on a lane of their own can wait for, from any port to any LID, by tables any entries of which are in
-/// force.
+/// force: channels that they stand in, and channels that they wait for.
 ///
 /// # Errors
 /// Packets arrive at a port that does not own their LID.
-pub fn reserved_waits(
+pub(super) fn waits(
     fabric: &Fabric,
     level: ReservedLevel,
     tables: &[&SubnetTables],
-) -> Result<UnicastWaits, Refusal> {
+) -> Result<Vec<(u32, u32)>, Refusal> {
     let moments = tables.iter().map(|&tables| (STEADY, tables)).collect();
     let mixture = Mixture { fabric, owners: fabric, level, discards_turned_back: false, moments };
     let ways = mixture.ways()?;
     let mut waits = Vec::new();
     mixture.each_wait(&ways, &mut |from, to| waits.push((from, to)));
-    Ok(UnicastWaits::of_channels(fabric.port_count(), waits))
+    Ok(waits)
 }
 
 // K.1: the lane is kept.

@@ -1,14 +1,12 @@
 //! Walks every class of a proof, and stops at the first fault.
 
-use super::ProofWave;
 use super::case::ProofCase;
 use super::dependencies::DependencyLayout;
 use super::injection::{Injection, Seed};
 use super::lanes::{HopLanes, LaneMask};
 use super::lost::LostRows;
 use super::net::{Exit, FlatFabric};
-use super::permissions::{OwnedLid, Permissions};
-use super::prover::precondition;
+use super::permissions::{Answerer, OwnedLid, Permissions};
 use super::refusal::{EntryAge, HoleCause, Refusal};
 use super::tables;
 use super::twins::Twins;
@@ -72,43 +70,6 @@ pub(super) struct Walker<'a> {
     rewritten: Vec<Option<Vec<usize>>>,
     /// The place of the answering port among the senders, and the row into which it sends.
     pub answerer: Option<Answerer>,
-}
-
-/// The manager's port as the sender of answers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Answerer {
-    /// The port.
-    pub port: PortId,
-    /// Its place among the senders of stage 0.
-    pub place: usize,
-    /// The row of its switch.
-    pub row: usize,
-    /// The port by which its packets enter the switch.
-    pub input: PortNum,
-}
-
-impl Answerer {
-    /// # Errors
-    /// The port sends into no switch: nothing would be proved of its answers.
-    fn of(case: &ProofCase<'_>, net: &FlatFabric) -> Result<Option<Answerer>, Refusal> {
-        let Some(port) = case.answerer else { return Ok(None) };
-        let found = net.senders(0).iter().enumerate().find(|(_, sender)| sender.port == port && !sender.is_switch());
-        // Elsewhere answers go on the ways of everybody's packets.
-        let special =
-            |facts: &ProofWave<'_>| facts.injects(Half::Upper) || facts.ways.iter().any(|ways| !ways.is_empty());
-        match found.and_then(|(place, sender)| Some((place, sender.row?, sender.input))) {
-            Some((place, row, input)) => Ok(Some(Answerer { port, place, row: row as usize, input })),
-            None if !case.stages.iter().any(special) => Ok(None),
-            None => Err(precondition(
-                &case.stages[0].name,
-                format!(
-                    "the SM's answers are to be proved, but {} is no end port that sends into a switch: put the SM on a \
-                     cabled host, or name the assumption `answers-are-legal`",
-                    case.fabric.describe_port(port)
-                ),
-            )),
-        }
-    }
 }
 
 impl<'a> Walker<'a> {
@@ -228,7 +189,7 @@ impl<'a> Walker<'a> {
     /// Walks some classes, those of a LID one after the other.
     pub fn run_over(&self, classes: impl Iterator<Item = Class>, sink: &mut impl ProofSink) -> Option<FirstFault> {
         let stages = self.case.stages.len();
-        let permissions = Permissions::new(self);
+        let permissions = Permissions::new(&self.case, &self.net, &self.lanes, self.answerer);
         let mut sender_of = vec![None; self.case.fabric.port_count()];
         for (at, sender) in self.net.senders(0).iter().enumerate() {
             sender_of[sender.port.index()] = Some(at);

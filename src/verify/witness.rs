@@ -8,10 +8,10 @@
 
 use super::Transition;
 use super::evidence::mapping_entry;
+use super::input::case_of;
 use super::lanes::{LaneMask, lanes_of};
 use super::net::Head;
 use super::permissions::{OwnedLid, may_answer, may_send};
-use super::prover::case_of;
 use super::refusal::{Cycle, Dependency, EntryAge, NamedDevice, PortLane, Refusal};
 use super::walk::{Class, Columns};
 use super::walker::Walker;

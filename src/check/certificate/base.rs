@@ -6,16 +6,16 @@
 //! judged as without a base.
 
 use super::CertificateFault;
-use super::closure::{Closure, Occupied};
-use super::file::{File, Rows};
-use super::lanes::{Groups, Packed};
+use super::closure::Closure;
+use super::file::File;
+use super::kept::{FirstMoment, JudgedRows};
+use super::lanes::Groups;
 use super::moments::PlanMoments;
 use super::net::{ChannelEnd, CheckedNet};
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Half, Lid, PortNum};
+use crate::ids::{Half, PortNum};
 use crate::plan::{Assumption, Plan};
 use crate::tables::{Lft, PathLayers, SubnetTables};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A routing in force, checked.
@@ -30,37 +30,7 @@ pub struct CheckBase {
     groups: Groups,
     /// Whether some packet leaves a switch by the port that it came in by.
     turns_back: bool,
-    rows: HashMap<(Lid, bool), KeptRow>,
-    pub(super) ways_taken: [Vec<Packed>; 2],
-    pub(super) entered: [Vec<Packed>; 2],
-    pub(super) occupied: Vec<u16>,
-}
-
-/// The row of a DLID at the moment before the first wave, judged.
-pub(super) struct KeptRow {
-    /// The switches at which packets choose, one bit each; none where the row is empty.
-    pub choosing: Option<Vec<u8>>,
-    pub occupied: Occupied,
-}
-
-/// The results for the moment before the first wave.
-pub(super) struct FirstMoment {
-    /// By DLID, and whether it is of answers.
-    pub rows: HashMap<(Lid, bool), KeptRow>,
-    /// [`Closure::ways`](super::closure::Closure::ways) at that moment.
-    pub ways_taken: [Vec<Packed>; 2],
-    /// [`Closure::entered`](super::closure::Closure::entered) at that moment.
-    pub entered: [Vec<Packed>; 2],
-    /// By channel: lanes in which something can stand.
-    pub occupied: Vec<u16>,
-}
-
-/// The rows that need no judgement in a plan.
-pub(super) struct JudgedRows<'b> {
-    base: &'b CheckBase,
-    /// By LID: whether it is judged all the same.
-    open: Vec<bool>,
-    moments: usize,
+    first: FirstMoment,
 }
 
 impl CheckBase {
@@ -81,9 +51,8 @@ impl CheckBase {
         net: &CheckedNet,
         moments: &PlanMoments<'_>,
         groups: Groups,
-        found: FirstMoment,
+        first: FirstMoment,
     ) -> Option<CheckBase> {
-        let FirstMoment { rows, ways_taken, entered, occupied } = found;
         let draft = plan.draft();
         // Each of these makes the check more lenient than it is for an ordinary plan: losses to stranded ports and at
         // rows lost from the beginning are forgiven, steps back are not followed, newcomers send nothing at first. A
@@ -97,7 +66,7 @@ impl CheckBase {
         let turned = |channel: u32| match net.ends[channel as usize] {
             ChannelEnd::Switch(switch, input) => {
                 let way = net.way(channel as usize, switch as usize, input.index());
-                ways_taken.iter().any(|ways| ways.get(way).is_some_and(|&lanes| lanes != 0))
+                first.ways_taken.iter().any(|ways| ways.get(way).is_some_and(|&lanes| lanes != 0))
             }
             ChannelEnd::Port(_) | ChannelEnd::Nowhere => false,
         };
@@ -112,10 +81,7 @@ impl CheckBase {
             assumes_of_answers: assumes_of_answers(plan),
             groups,
             turns_back,
-            rows,
-            ways_taken,
-            entered,
-            occupied,
+            first,
         })
     }
 
@@ -170,40 +136,13 @@ impl CheckBase {
                 net.is_there(0, channel) && !net.is_there(1, channel)
             };
             for output in (1..net.sides[switch]).filter(dies) {
-                for (&(lid, _), row) in &self.rows {
+                for (&(lid, _), row) in &self.first.rows {
                     let chooses = row.choosing.as_ref().is_some_and(|bits| bits[switch / 8] >> (switch % 8) & 1 == 1);
                     open[lid.index()] |= chooses && held.get(lid) == Some(PortNum(output as u8));
                 }
             }
         }
-        Some(JudgedRows { base: self, open, moments: moments.all.len() })
-    }
-}
-
-impl JudgedRows<'_> {
-    pub fn base(&self) -> &CheckBase {
-        self.base
-    }
-
-    /// Reads the rows of a DLID if they are those that were judged, and returns the lanes that it occupies at every
-    /// moment.
-    pub fn next(&self, lid: Lid, answers: bool, rows: &mut Rows<'_>) -> Result<Option<Occupied>, CertificateFault> {
-        let Some(row) = self.base.rows.get(&(lid, answers)).filter(|_| !self.open[lid.index()]) else {
-            return Ok(None);
-        };
-        let mut wanted = Vec::new();
-        match &row.choosing {
-            // As docs/CERTIFICATE.md has it: nowhere, at every moment; or at these switches, and then at the same ones.
-            None => wanted.resize(self.moments, 0),
-            Some(bits) => {
-                wanted.push(2);
-                wanted.extend(bits);
-                wanted.resize(bits.len() + self.moments, 1);
-            }
-        }
-        // The certificate need not repeat the row. One that lists more places is legitimate, and is then judged as
-        // without a base.
-        Ok(rows.begin_with(&wanted)?.then_some(row.occupied))
+        Some(JudgedRows { first: &self.first, open, moments: moments.all.len() })
     }
 }
 

@@ -16,6 +16,7 @@ mod believable;
 mod closure;
 mod fault;
 mod file;
+mod kept;
 mod lanes;
 mod lost;
 mod moments;
@@ -118,7 +119,8 @@ fn judge_keeping(
     if keeps {
         closure.keep();
     }
-    let found = closure.check(&mut rows, base)?;
+    let judged = base.and_then(|base| base.judged(plan, &closure));
+    let found = closure.check(&mut rows, judged.as_ref())?;
     rows.finish()?;
     let dependencies = rising::check(plan, &net, &moments, &groups, &closure, &numbers)?;
     aged::check(plan, &net, &moments)?;
@@ -133,5 +135,6 @@ fn judge_keeping(
         pairs: found.pairs,
         dependencies,
     };
-    Ok((checked, closure.into_base()))
+    let first = closure.into_first_moment();
+    Ok((checked, first.and_then(|first| CheckBase::with(plan, &net, &moments, groups.clone(), first))))
 }

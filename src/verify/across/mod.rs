@@ -20,8 +20,8 @@ mod subnet_walk;
 pub use refusal::{AcrossCycle, AcrossRefusal, Crossing, Link, MomentOf, RouterLane};
 
 use super::case::RelayPorts;
+use super::case::Scope;
 use super::graph::{Graph, NodeCycle};
-use super::prover::Scope;
 use super::{Transition, prover};
 use crate::fabric::Fabric;
 use crate::fabric::subnets::{SubnetPort, Subnets};

@@ -10,8 +10,8 @@ mod sources;
 mod steps;
 
 use super::CertificateFault;
-use super::base::{CheckBase, FirstMoment, KeptRow};
 use super::file::Rows;
+use super::kept::{FirstMoment, JudgedRows, KeptRow, Occupied};
 use super::lanes::{Groups, Packed, for_all, of_any, of_group};
 use super::lost::CutOffSwitches;
 use super::moments::PlanMoments;
@@ -106,13 +106,6 @@ struct Class {
     counted: Occupied,
 }
 
-/// The lanes that a class occupies at a moment.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Occupied {
-    pub pairs: u64,
-    pub lanes: u16,
-}
-
 /// A class at a moment, and the outputs that switches name for it.
 struct Now<'a> {
     moment: usize,
@@ -177,23 +170,25 @@ impl<'a> Closure<'a> {
     }
 
     /// The rows that were kept, and their consequences at that moment.
-    pub fn into_base(mut self) -> Option<CheckBase> {
-        let found = FirstMoment {
+    pub fn into_first_moment(mut self) -> Option<FirstMoment> {
+        Some(FirstMoment {
             rows: self.kept.take()?,
             ways_taken: std::mem::take(&mut self.ways[0]),
             entered: std::mem::take(&mut self.entered[0]),
             occupied: std::mem::take(&mut self.occupied),
-        };
-        CheckBase::with(self.plan, self.net, self.moments, self.groups.clone(), found)
+        })
     }
 
     /// Judges the rows of every DLID but those that a base has judged.
-    pub fn check(&mut self, rows: &mut Rows<'_>, base: Option<&CheckBase>) -> Result<ClosureCounts, CertificateFault> {
+    pub fn check(
+        &mut self,
+        rows: &mut Rows<'_>,
+        judged: Option<&JudgedRows<'_>>,
+    ) -> Result<ClosureCounts, CertificateFault> {
         self.check_answerer()?;
         self.check_sending()?;
-        let judged = base.and_then(|base| base.judged(self.plan, self));
-        if let Some(judged) = &judged {
-            let CheckBase { ways_taken, entered, occupied, .. } = judged.base();
+        if let Some(judged) = judged {
+            let FirstMoment { ways_taken, entered, occupied, .. } = judged.first;
             (self.ways[0], self.entered[0]) = (ways_taken.clone(), entered.clone());
             self.occupied.clone_from(occupied);
         }
@@ -203,7 +198,7 @@ impl<'a> Closure<'a> {
             if !self.moments.all.iter().any(|moment| moment.injected[half.index()]) {
                 continue; // No source sends to it: it has no rows.
             }
-            if let Some(judged) = &judged
+            if let Some(judged) = judged
                 && let Some(occupied) = judged.next(lid, answers, rows)?
             {
                 for moment in 0..self.moments.all.len() {

@@ -170,3 +170,72 @@ fn the_glossary_is_in_the_order_of_letters() {
     }
     assert!(compared > 150, "only {compared} rows were compared");
 }
+
+/// The longest that a function may be, and a file without its tests, if CONTRIBUTING does not list it.
+const MOST_LINES: (usize, usize) = (70, 800);
+
+/// What is longer than [`MOST_LINES`]: functions as `name (file)`, and files.
+struct Long {
+    shown: String,
+    found: Vec<String>,
+}
+
+impl Long {
+    fn function(&mut self, name: &syn::Ident, span: proc_macro2::Span) {
+        if span.end().line + 1 - span.start().line > MOST_LINES.0 {
+            self.found.push(format!("{name} ({})", self.shown));
+        }
+    }
+}
+
+impl<'ast> syn::visit::Visit<'ast> for Long {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if !item.attrs.iter().any(|attribute| attribute.path().is_ident("cfg")) {
+            syn::visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.function(
+            &item.sig.ident,
+            item.sig.ident.span().join(item.block.brace_token.span.close()).expect("one file"),
+        );
+        syn::visit::visit_item_fn(self, item);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.function(
+            &item.sig.ident,
+            item.sig.ident.span().join(item.block.brace_token.span.close()).expect("one file"),
+        );
+        syn::visit::visit_impl_item_fn(self, item);
+    }
+}
+
+#[test]
+fn what_is_longer_than_it_should_be_is_listed_with_contributing() {
+    let mut long = Vec::new();
+    for file in files(&root().join("src"), "rs", true) {
+        let text = std::fs::read_to_string(&file).expect("it can be read");
+        let shown = file.strip_prefix(root()).expect("below the root").display().to_string();
+        let lines = text.lines().position(|line| line == "#[cfg(test)]").unwrap_or(text.lines().count());
+        let mut own = Long { shown, found: Vec::new() };
+        syn::visit::visit_file(&mut own, &syn::parse_file(&text).expect("it compiles"));
+        long.append(&mut own.found);
+        if lines > MOST_LINES.1 {
+            long.push(own.shown);
+        }
+    }
+    let text = std::fs::read_to_string(root().join("CONTRIBUTING.md")).expect("it can be read");
+    let (_, list) = text.split_once("These exceptions stand:").expect("CONTRIBUTING lists what stands");
+    let (list, _) = list.split_once("\n7. ").expect("the rule before the seventh");
+    let list = list.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (functions, files) = list.split_once("; the files ").expect("functions, then files");
+    let names = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_string).collect::<Vec<_>>();
+    let functions = names(functions);
+    let mut listed: Vec<String> = functions.chunks(2).map(|own| format!("{} ({})", own[0], own[1])).collect();
+    listed.extend(names(files));
+    listed.sort();
+    long.sort();
+    assert_eq!(listed, long, "left: what CONTRIBUTING lists; right: what is longer than {MOST_LINES:?} lines");
+}

@@ -92,7 +92,7 @@ impl Intent {
         Intent { engine, scheme, auto: false, policy, unproved_baselines: false }
     }
 
-    /// Whether changes are made alike: by the very same engine, too.
+    /// Whether both intents make the same changes. Engines are compared by address.
     fn is(&self, other: &Intent) -> bool {
         let by = |intent: &Intent| (intent.scheme, intent.auto, intent.policy, intent.unproved_baselines);
         Arc::ptr_eq(&self.engine, &other.engine) && by(self) == by(other)

@@ -34,8 +34,9 @@ use std::sync::Arc;
 
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
 
-/// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes set ([`equip`]), and routes around what
-/// is set aside where nothing flows yet, or where tables in force do. Other managers are answered meanwhile.
+/// Brings up the subnet that a sweep found; `fabric` is that subnet with LIDs and lanes set ([`equip`]). Elements set
+/// aside are routed around if nothing flows yet, or if the tables in force do so. Other managers are answered
+/// meanwhile.
 pub(super) async fn bring_up<T: Transport>(
     manager: &mut Manager<T>,
     context: &Context,
@@ -69,8 +70,8 @@ pub(super) async fn bring_up<T: Transport>(
     unreachable!("the last of them is no trial")
 }
 
-/// Brings up what is to be used at once of what a sweep found: `used`, the fabric without what is set aside. None if a
-/// trial finds that forwarding tables in force do not lead to all of it.
+/// Brings up the part of the subnet that is used at once: `used` is `fabric` without the elements set aside. Returns
+/// `None` if a trial finds that the forwarding tables in force do not lead to all of it.
 async fn bring_up_used<T: Transport>(
     manager: &mut Manager<T>,
     context: &Context,
@@ -200,8 +201,8 @@ async fn take_over<T: Transport>(
 }
 
 /// Takes up the change that an earlier manager left, as its journal has it, if devices hold what they may hold in its
-/// wave. Writes nothing but the state of ports that stayed ARMED, which would hold packets for ever, or bounced. The
-/// fabric has precedence: where it is otherwise, the answer is why.
+/// wave. It writes only the states of ports that bounced or stayed ARMED: such ports would hold packets for ever. The
+/// fabric has precedence over the journal; the inner error states how they differ.
 pub(super) async fn taken_up<T: Transport>(
     manager: &mut Manager<T>,
     found: &Discovered,
@@ -228,7 +229,7 @@ pub(super) async fn taken_up<T: Transport>(
     let sm = plan.draft().sm;
     manager.set_topology(&alive, sm);
     refuse_adaptive(manager, &alive, config, false).await?;
-    // What the earlier manager sent last may still be on its way.
+    // The last MADs of the earlier manager may still be on their way.
     manager.idle(manager.now_ns().saturating_add(manager.timing().smp_lifetime_ns)).await?;
     let states = &plan.tables_at(change.position.wave).port_states;
     let top = plan.draft().before.max_lid().unwrap_or_default();
@@ -261,21 +262,21 @@ pub(super) async fn taken_up<T: Transport>(
 enum Verdict {
     /// Its tables may stay in force.
     Adoptable {
-        /// What they route of what is there.
+        /// The part of the present fabric that they route.
         used: Arc<Fabric>,
         /// Cables that they route besides, which are lost.
         lost: Vec<(PortId, PortId)>,
     },
-    /// Its forwarding tables may, whatever its SL-to-VL tables are, and while these are replaced.
+    /// Its forwarding tables may stay in force, whatever its SL-to-VL tables are, also while these are replaced.
     AdoptableOnAnyLanes { why: String, tables: SubnetTables, writes: Vec<Write> },
     /// They may not, and proved waves lead from them to one routing on all lanes (section E of docs/PROTOCOL.md).
     Recoverable { why: String, recovery: Recovery },
-    /// Neither is proved.
+    /// Neither can be proved.
     Unproved { why: String },
 }
 
 impl Verdict {
-    /// Why a moment would not be proved, if one would not.
+    /// The reason that some moment would not be proved, if there is such a moment.
     fn unproved(&self) -> Option<&str> {
         match self {
             Verdict::Recoverable { why, recovery } if !recovery.first.is_empty() => Some(why),
@@ -324,8 +325,8 @@ fn check_reserved(fabric: &Fabric, config: &Config) -> Result<(), SmError> {
     }
 }
 
-/// Refuses a subnet in which switches do not send packets where their entries say, unless it is to be managed
-/// nevertheless. Returns false if an event cut the questions short, which happens only with `until_event`.
+/// Refuses a subnet whose switches do not send packets where their entries say, unless the configuration allows it.
+/// Returns false if an event cut the questions short, which happens only with `until_event`.
 pub(super) async fn refuse_adaptive<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -342,11 +343,11 @@ pub(super) async fn refuse_adaptive<T: Transport>(
     }
 }
 
-/// Records which switches have too few forwarding entries for the LIDs that were to be given: the rest does without
-/// them.
+/// Records which switches have too few forwarding entries for the LIDs to be assigned. The rest of the subnet does
+/// without them.
 pub(super) fn note_too_short<T: Transport>(manager: &mut Manager<T>, found: &Discovered, error: &SmError) {
     let SmError::Lids(LidError::LftCapacity { top, .. }) = error else { return };
-    // A journal may have had another fabric looked at.
+    // The known fabric may be that of a journal.
     manager.set_topology(&found.fabric, found.sm_port);
     for switch in found.fabric.switches() {
         let capacity = found.fabric.node(switch).lft_capacity;
@@ -357,8 +358,8 @@ pub(super) fn note_too_short<T: Transport>(manager: &mut Manager<T>, found: &Dis
     }
 }
 
-/// The LMC with which to bring up what was found: that of a subnet that carries traffic, since another LMC would move
-/// LIDs under that traffic; the wanted one where nothing flows, or where it is required.
+/// The LMC to bring the subnet up with. A subnet that carries traffic keeps its own, since another one would move LIDs
+/// under that traffic. The wanted one applies where nothing flows, or where it is required.
 pub(super) fn lmc_to_keep(found: &Discovered, wanted: Lmc, is_required: bool) -> Lmc {
     if is_required || !installed::carries_traffic(&found.fabric, &found.port_states) {
         return wanted;
@@ -373,9 +374,9 @@ pub(super) fn lmc_to_keep(found: &Discovered, wanted: Lmc, is_required: bool) ->
     held
 }
 
-/// The most data VLs with which to bring up what was found: those of a subnet that carries traffic, since packets stand
-/// in them, and since more come into operation only while links are down; the wanted ones where nothing flows, where
-/// ports do not say how many they have, or where they are required.
+/// The most data VLs to bring the subnet up with. A subnet that carries traffic keeps its own, since packets stand in
+/// them and more come into operation only while links are down. The wanted number applies where nothing flows, where no
+/// port reports its number, or where it is required.
 pub(super) fn data_vls_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u8 {
     let fabric = &found.fabric;
     if config.data_vls_are_required || !installed::carries_traffic(fabric, &found.port_states) {
@@ -390,8 +391,8 @@ pub(super) fn data_vls_to_keep<T: Transport>(manager: &Manager<T>, found: &Disco
     held
 }
 
-/// The GID prefix with which to bring up what was found: that of a subnet that carries traffic, since hosts are
-/// addressed by it; the wanted one where nothing flows, or where it is required.
+/// The GID prefix to bring the subnet up with. A subnet that carries traffic keeps its own, since hosts are addressed
+/// by it. The wanted one applies where nothing flows, or where it is required.
 pub(super) fn prefix_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u64 {
     let wanted = config.subnet_prefix;
     let ends = found.fabric.end_ports().filter(|&port| is_active(found, port));
@@ -407,9 +408,9 @@ pub(super) fn prefix_to_keep<T: Transport>(manager: &Manager<T>, found: &Discove
     held
 }
 
-/// The protection by the M_Key with which to bring up what was found: the stricter one of the configured and that of
-/// most ports that carry data and hold this key, since an earlier manager had a reason for it. A lease is not kept:
-/// nothing renews it.
+/// The protection by the M_Key to bring the subnet up with: the stricter of the configured one and that of most ports
+/// that carry data and hold this key, since an earlier manager had a reason for it. A lease is not kept: nothing renews
+/// it.
 pub(super) fn protection_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u8 {
     let wanted = config.m_key_protection;
     if config.m_key == 0 {
@@ -429,7 +430,7 @@ pub(super) fn protection_to_keep<T: Transport>(manager: &Manager<T>, found: &Dis
     held
 }
 
-/// The data VLs that most ports have in operation that carry data; none if none says so.
+/// The number of data VLs in operation at most ports that carry data; `None` if no port reports it.
 fn lanes_of_most<T: Transport>(manager: &Manager<T>, found: &Discovered) -> Option<u8> {
     of_most(carrying(found).filter_map(|port| manager.port_info(port)?.operational_vls.lanes()))
 }
@@ -440,8 +441,8 @@ fn carrying(found: &Discovered) -> impl Iterator<Item = PortId> + '_ {
     cabled.filter(|&port| is_active(found, port))
 }
 
-/// What most have, the least of those that are as frequent; none of none. Ports that carry no data have no say in it:
-/// what they hold comes from elsewhere, and is written before they carry any.
+/// The most frequent value, the smallest on a tie; `None` for an empty list. Callers pass values of ports that carry
+/// data: other ports hold values from elsewhere, and are written before they carry any.
 fn of_most<T: Ord>(held: impl Iterator<Item = T>) -> Option<T> {
     let mut counts: BTreeMap<T, usize> = BTreeMap::new();
     held.for_each(|value| *counts.entry(value).or_default() += 1);
@@ -453,7 +454,8 @@ fn is_active(found: &Discovered, port: PortId) -> bool {
     found.port_states[port.index()] == PortState::Active
 }
 
-/// Ports that carry data, themselves or by a switch's other ports, under LIDs that they may keep.
+/// Owners of LIDs that carry data and may keep these LIDs; port 0 of a switch carries data if another port of the
+/// switch does.
 pub(super) fn keeping_their_lids(found: &Discovered, lmc: Lmc) -> BTreeSet<PortId> {
     let fabric = &found.fabric;
     let flows = |&port: &PortId| ports_of_owner(fabric, port).iter().any(|&port| is_active(found, port));
@@ -461,7 +463,7 @@ pub(super) fn keeping_their_lids(found: &Discovered, lmc: Lmc) -> BTreeSet<PortI
     fabric.lid_ports().filter(flows).filter(suits).collect()
 }
 
-/// What a sweep found, with its lanes set and with LIDs, and whether something is left for later because it
+/// The fabric that a sweep found, with lanes set and LIDs assigned; and whether a part is left for later because it
 /// carries nothing and would take lanes out of operation.
 pub(super) fn equipped<T: Transport>(
     manager: &Manager<T>,
@@ -470,7 +472,7 @@ pub(super) fn equipped<T: Transport>(
 ) -> Result<(Fabric, bool), SmError> {
     let Context { config, assign, .. } = context;
     let held = keeping_their_lids(found, config.lmc);
-    // Where ports do not say what is in operation, it may be any number, and nobody is kept out for it.
+    // If no port reports the lanes in operation, their number is unknown, and no device is kept out for it.
     let in_operation = lanes_of_most(manager, found).map(|most| {
         let capable = carrying(found).map(|port| found.fabric.port(port).data_vls);
         capable.fold(most.min(config.data_vls), u8::min)
@@ -542,7 +544,8 @@ fn running_states(fabric: &Fabric, tables: &SubnetTables) -> Vec<PortState> {
     states
 }
 
-/// The ports by which the owner of a LID is joined with others: all of a switch, the port itself of another node.
+/// The ports that join the owner of a LID with others: all external ports of a switch; of another node, the port
+/// itself.
 fn ports_of_owner(fabric: &Fabric, owner: PortId) -> Vec<PortId> {
     match fabric.port(owner).num {
         PortNum::ZERO => fabric.ports_of(fabric.port(owner).node).filter(|&port| port != owner).collect(),
@@ -551,8 +554,8 @@ fn ports_of_owner(fabric: &Fabric, owner: PortId) -> Vec<PortId> {
 }
 
 /// Whether a port that owns a LID came, or was switched on again, while no manager was there: it lets no data through,
-/// and holds no LID, or another one than it is to have; or `all`, since a LID of another subnet may be as good. Only
-/// what an earlier manager has ARMED is no newcomer under any.
+/// and it holds no LID or another one than it should. With `all` a right LID does not count, since it may be that of
+/// another subnet. A port with a LID that an earlier manager has ARMED is no newcomer.
 fn is_newcomer(found: &Discovered, fabric: &Fabric, owner: PortId, all: bool) -> bool {
     let states = || ports_of_owner(&found.fabric, owner).into_iter().map(|port| found.port_states[port.index()]);
     let is_armed = states().any(|state| state == PortState::Armed);
@@ -561,8 +564,8 @@ fn is_newcomer(found: &Discovered, fabric: &Fabric, owner: PortId, all: bool) ->
     !states().any(|state| state == PortState::Active) && (held.lid.is_none() || !is_armed && (all || is_other))
 }
 
-/// End ports that carry data under a LID or an LMC that they should not have, unlike most: they hold what another one
-/// holds too, or what somebody wrote there.
+/// End ports that carry data under a LID or an LMC that they should not have, as long as they are fewer than half:
+/// another port holds the same LID, or somebody wrote it there.
 fn odd_ports(found: &Discovered, fabric: &Fabric) -> BTreeSet<PortId> {
     let addresses = |fabric: &Fabric, port: PortId| (fabric.port(port).lid, fabric.port(port).lmc);
     let carrying = || found.fabric.end_ports().filter(|&port| is_active(found, port));
@@ -571,8 +574,8 @@ fn odd_ports(found: &Discovered, fabric: &Fabric) -> BTreeSet<PortId> {
     if 2 * odd.len() < carrying().count() { odd } else { BTreeSet::new() }
 }
 
-/// Takes down the links to what is left for later if the near end is ACTIVE or ARMED: to a port that carries data under
-/// another LID than it should have, or to a device that restarted without its neighbour's notice. No token of a barrier
+/// Takes down links whose near end is ACTIVE or ARMED and whose far end is left for later. The far end carries data
+/// under another LID than it should have, or its device restarted without its neighbour's notice. No token of a barrier
 /// would ever come from there, and packets would stand for ever before a port that stays ARMED. The links come back in
 /// INITIALIZE, like anything that comes (E.1).
 async fn part_from_later<T: Transport>(
@@ -599,10 +602,10 @@ async fn part_from_later<T: Transport>(
     Ok(())
 }
 
-/// The fabric without what came while no manager was there, without `odd` ports, and without what is joined by nothing
-/// else: the tables in force know nothing of it, and are adopted or mended for the rest as they stand. It is brought in
-/// afterwards, as what comes always is. None where there is none, or where nothing carries traffic. The manager's own
-/// device and its switch are never left for later.
+/// The fabric without newcomers, without `odd` ports, and without devices that only these join to the rest. The tables
+/// in force know nothing of them, and are adopted or mended for the rest as they stand; newcomers are brought in
+/// afterwards, like any others. `None` if there are none, or if nothing carries traffic. The manager's own device and
+/// its switch are never left for later.
 fn without_newcomers(found: &Discovered, fabric: &Fabric, odd: &BTreeSet<PortId>, all: bool) -> Option<Fabric> {
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
         return None;
@@ -617,7 +620,7 @@ fn without_newcomers(found: &Discovered, fabric: &Fabric, odd: &BTreeSet<PortId>
     Some(within_reach(&fabric.without_links(&cables), found.sm_port))
 }
 
-/// The cables of a fabric that another of the same indices lacks.
+/// The cables of `known` that `alive`, a fabric of the same indices, lacks.
 fn cables_beyond(known: &Fabric, alive: &Fabric) -> Vec<(PortId, PortId)> {
     known.links().filter(|&(one, _)| alive.peer(one).is_none()).collect()
 }
@@ -641,8 +644,8 @@ fn log_newcomers(fabric: &Fabric, rest: &Fabric) {
     );
 }
 
-/// Whether what was read can be compared with anything: the subnet has the wanted LIDs, but for what came while no
-/// manager was there, or is odd, and the manager cannot do without, and every device has reported.
+/// Checks that the tables read can be judged: every port holds its wanted LID and LMC, and every device has reported.
+/// Newcomers and odd ports that the manager cannot leave for later are excepted.
 fn comparable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -> Result<(), String> {
     let odd = odd_ports(found, fabric);
     let counts = |port: &PortId| !odd.contains(port) && !is_newcomer(found, fabric, *port, false);
@@ -682,7 +685,7 @@ fn adoptable(fabric: &Fabric, tables: &SubnetTables, policy: &Policy) -> Result<
     verify::prove_tables(fabric, tables, &Scope::of(fabric.halves())).map(|_| ()).map_err(|refusal| refusal.to_string())
 }
 
-/// Has every port that carries data serve every lane, since levels come to lanes on which they were not (M3).
+/// Makes every port that carries data serve every lane, since service levels move to lanes that they did not use (M3).
 async fn serve_all_lanes<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -694,8 +697,8 @@ async fn serve_all_lanes<T: Transport>(
     fair::serve_lanes(manager, fabric, &cabled, lanes).await
 }
 
-/// Whether forwarding tables may stay in force and SL-to-VL tables be replaced under them: these are not such as a
-/// change leaves, and those close no cycle on any lanes.
+/// Whether forwarding tables may stay in force while SL-to-VL tables are replaced under them: the SL-to-VL tables are
+/// not those of an unfinished change, and the forwarding tables close no cycle on any lanes.
 fn adoptable_on_any_lanes(fabric: &Fabric, tables: &SubnetTables, policy: &Policy) -> bool {
     let lanes = Lanes::of_fabric(fabric, policy.reserved_sl);
     let steady = lanes.steady(policy.partition);
@@ -732,12 +735,12 @@ fn in_words(lanes: Lanes, partition: LanePartition) -> String {
 /// How a bring-up writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum WriteManner {
-    /// Everything, or it has failed.
+    /// All writes must succeed.
     Whole,
-    /// The same, but for SL-to-VL tables, which may follow.
+    /// All writes must succeed, but SL-to-VL tables may follow later.
     LanesMayFollow,
-    /// The manager's own device and switch cannot be left out. What they fail at ends nothing before all else is
-    /// written: the other hosts reach one another, as under any manager, though no proof covers that switch.
+    /// The manager's own device and switch cannot be left out. Their failure ends the bring-up only after everything
+    /// else is written: the other hosts reach one another, as under any manager, though no proof covers that switch.
     AroundOwn,
 }
 

@@ -19,7 +19,7 @@ use crate::transport::Transport;
 use crate::wire::{AttributeId, LinearForwardingTable, PKeyTable, PortInfo};
 use std::collections::BTreeSet;
 
-/// Questions after each light sweep, if there are fewer switches.
+/// The fewest questions after a light sweep, however few the switches.
 const LEAST: usize = 16;
 
 /// What to ask for.
@@ -69,7 +69,7 @@ impl Drift {
     }
 }
 
-/// Asks the next devices in turn. An event ends that, since a loss must not wait for answers of what it took; the same
+/// Asks the next devices in turn. An event ends that, since a loss must not wait for answers of lost devices; the same
 /// devices are then asked the next time.
 pub(super) async fn look<T: Transport>(
     manager: &mut Manager<T>,
@@ -103,7 +103,7 @@ pub(super) async fn look<T: Transport>(
     let given: BTreeSet<Lid> = fabric.lid_ports().flat_map(|port| lids(fabric, port)).collect();
     let mut drift = Drift::default();
     for (question, answer) in asked.into_iter().zip(answers) {
-        // Silence is for others to judge.
+        // Silence is judged elsewhere.
         let Ok(data) = answer else { continue };
         match question {
             Question::Address(port) if differs(fabric, port, &PortInfo::decode(&data)) => drift.ports.push(port),
@@ -111,7 +111,7 @@ pub(super) async fn look<T: Transport>(
                 let mut held = Lft::default();
                 held.set_block(block, &LinearForwardingTable::decode(&data).0);
                 let wanted = &running.tables.lfts[switch.index()];
-                // Not all LIDs, of which a thousand switches have millions of rows.
+                // Only LIDs of this block are compared: a thousand switches have millions of rows.
                 let first = block * LFT_BLOCK as u16;
                 let mut lids = given.range(Lid(first)..=Lid(first + LFT_BLOCK as u16 - 1));
                 if lids.any(|&lid| held.get(lid) != wanted.get(lid)) {
@@ -127,7 +127,7 @@ pub(super) async fn look<T: Transport>(
     Ok(drift)
 }
 
-/// The ports whose LIDs are not those that they were given, as they last reported.
+/// The ports that last reported other LIDs than they were given.
 pub(super) fn of_addresses<T: Transport>(manager: &Manager<T>, running: &Running) -> Drift {
     let fabric = &*running.routed;
     let is_there = |&port: &PortId| addressed(&running.alive, port);
@@ -136,7 +136,7 @@ pub(super) fn of_addresses<T: Transport>(manager: &Manager<T>, running: &Running
     Drift { ports, ..Drift::default() }
 }
 
-/// Gives devices back what they were given.
+/// Writes back the values that devices were given.
 pub(super) async fn mend<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
@@ -152,7 +152,7 @@ pub(super) async fn mend<T: Transport>(
     Ok(())
 }
 
-/// Everything that may be asked: of a thousand switches a hundred thousand questions, of which each turn takes a few.
+/// All questions of a round. A thousand switches have a hundred thousand of them, and each turn takes a few.
 struct Questions {
     ports: Vec<PortId>,
     switches: Vec<NodeId>,

@@ -1,4 +1,4 @@
-//! What a port needs besides PortInfo before it may carry data: an arbitration list with every lane, and a partition.
+//! The needs of a port besides PortInfo before it may carry data: an arbitration list with every lane, and a partition.
 //!
 //! A lane without an entry never sends and so never drains (docs/PROOF.md, M3). A port whose list already serves every
 //! lane keeps it, whichever manager wrote it. [`partitions`] sees to the partition.
@@ -79,7 +79,7 @@ pub(super) async fn serve_lanes<T: Transport>(
     fault.map_or(Ok(()), Err)
 }
 
-/// What a device answered; none where it refused or was silent, which is on record.
+/// The answer of a device; `None` if it refused or was silent, which is on record.
 pub(super) fn answered(answer: AskResult) -> Result<Option<Box<[u8; SMP_DATA_SIZE]>>, SmError> {
     match answer {
         Ok(data) => Ok(Some(data)),

@@ -130,9 +130,9 @@ fn present(fabric: &Fabric) -> Vec<NodeId> {
     fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id).collect()
 }
 
-/// What to read, devices in turn, so that every batch keeps as many devices busy as possible; what is known without
-/// asking goes into the tables. In batches: a thousand switches have a million pairs of ports, and incoming requests
-/// must not wait for all of them.
+/// The questions, devices in turn, so that every batch keeps as many devices busy as possible; tables that are known
+/// without asking are filled in at once. The work is done in batches: a thousand switches have a million pairs of
+/// ports, and incoming requests must not wait for all of them.
 async fn questions<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -188,7 +188,7 @@ fn simplify(tables: &mut Arc<NodeSlToVl>, pairs: &[(PortNum, PortNum)]) {
 /// The half of the LID under which most end ports know the subnet manager; the lower if no port does. MasterSMSL would
 /// show the half too, but not every device keeps it (ibsim's do not).
 ///
-/// The LID is that of the manager before, at whatever port it was, which may be gone: then its low bits show the half.
+/// The LID is that of the earlier manager's port, which may be gone: then the low bits of the LID show the half.
 fn half_in_use<T: Transport>(manager: &Manager<T>, fabric: &Fabric, sm: PortId) -> Half {
     let lids = fabric.port(sm).lmc.lids();
     let manager_lid = |port: PortId| manager.port_info(port).map(|info| info.master_sm_lid);

@@ -17,7 +17,8 @@ use crate::tables::SlToVl;
 use crate::transport::Transport;
 use crate::wire::{AttributeId, SlToVlMappingTable};
 
-/// Opens every end port that discards service levels. Says what that leaves unproved; nothing if none does.
+/// Opens every end port that discards service levels. Returns what that leaves unproved; `None` if no end port discards
+/// any.
 ///
 /// # Errors
 /// The subnet cannot be swept, or the port failed.

@@ -5,8 +5,8 @@
 //! communicate with it at all, gets the default partition, and a device that was switched off and on gets back what it
 //! held. Tables are read when the subnet is brought up or taken over, when a port is set up, and by turns afterwards
 //! ([`drift`](super::drift)). Managers fill a table from its beginning, so its later blocks are read only where the
-//! first holds more or other keys than every port does by itself. What a port does not report counts as the default
-//! partition.
+//! first holds more or other keys than every port does by itself. A port that reports no table counts as a member of
+//! the default partition.
 
 use super::error::SmError;
 use super::fair::answered;
@@ -72,7 +72,7 @@ pub(super) async fn read<T: Transport>(
         later[at].extend(keys_of(&data));
     }
     for (at, (table, later)) in tables.into_iter().zip(later).enumerate() {
-        // Of a port that did not say, what was known stays known.
+        // The known table of a port that did not answer stays.
         let Some(mut table) = table else { continue };
         table.extend(&later);
         manager.holds_p_keys(ports[at], &table, !partial.contains(&at));
@@ -95,8 +95,8 @@ pub(super) async fn read_unknown<T: Transport>(manager: &mut Manager<T>, fabric:
     read(manager, fabric, &unknown).await
 }
 
-/// Warns where ports hold other tables than every port does by itself: who loses one while no manager runs gets it back
-/// from nobody.
+/// Warns where ports hold other tables than every port does by itself: a table that is lost while no manager runs is
+/// not restored.
 pub(super) fn warn_of_others<T: Transport>(manager: &Manager<T>, fabric: &Fabric) {
     let is_other = |&port: &PortId| manager.p_keys(port).is_some_and(|keys| *keys != [PKey::DEFAULT]);
     let others: Vec<PortId> = fabric.lid_ports().filter(is_other).collect();

@@ -101,8 +101,8 @@ struct Service<T> {
     wished: SubnetWish,
 }
 
-/// What the user configured of a subnet. One that carries traffic may have another LMC, other data VLs, another prefix
-/// or a stricter protection, which are kept as long as this manager knows it.
+/// The user's settings for the subnet. A subnet that carries traffic may have another LMC, other data VLs, another
+/// prefix or a stricter protection; these are kept as long as this manager knows the subnet.
 #[derive(Clone, Copy)]
 struct SubnetWish {
     lmc: Lmc,
@@ -116,7 +116,7 @@ struct SubnetWish {
 struct Attempt {
     /// Since when a change of the journal stands still, whatever was tried meanwhile.
     stands_since_ns: Option<u64>,
-    /// When the last one began.
+    /// When the last attempt began.
     began_ns: u64,
 }
 
@@ -130,7 +130,7 @@ struct Refusals {
 }
 
 impl Refusals {
-    /// One more; the first again where the subnet has reported a change.
+    /// Counts a refusal. The count begins anew after the subnet has reported a change.
     fn refused(&mut self, why: String) -> LifecycleEvent {
         let in_vain = if self.noticed_ns.take().is_some() { 0 } else { self.count };
         self.count = in_vain.saturating_add(1);
@@ -254,7 +254,7 @@ impl<T: Transport> Service<T> {
     }
 
     fn report(&self, context: &Context, why: String) {
-        // Nothing else shows while the subnet is down what it lacks.
+        // While the subnet is down, only this shows what it lacks.
         if let Subnet::Down(manager, _) = &self.subnet {
             let view = &mut context.mailbox.borrow_mut().view;
             (view.degraded, view.closed_ends) = (degraded::list(manager), manager.closed_ends());
@@ -262,8 +262,8 @@ impl<T: Transport> Service<T> {
         context.post(self.subnet.now_ns(), Happening::Failed(why));
     }
 
-    /// Says what a manager that stops leaves behind, if it does: a change or a recovery, its own or one that it went on
-    /// with, or end ports that are closed, whoever has closed them.
+    /// Reports what a stopping manager leaves behind, if anything: an unfinished change or recovery, its own or one
+    /// that it continued; or closed end ports, no matter who closed them.
     fn report_unfinished(&self, context: &Context, is_owed: bool) -> Result<(), SmError> {
         let mut mailbox = context.mailbox.borrow_mut();
         mailbox.view.closed_ends = match &self.subnet {
@@ -282,7 +282,7 @@ impl<T: Transport> Service<T> {
             Subnet::Up(upkeep) => upkeep.wait(&mut self.peers, context).await,
             Subnet::Down(manager, _) => {
                 if state == LifecycleState::Standby {
-                    // What another manager has closed since, or opened, is not known.
+                    // It is unknown which end ports another manager has closed or opened since.
                     manager.ends_are_closed(&[]);
                     self.attempt = Attempt::default();
                     context.mailbox.borrow_mut().view.found = None;
@@ -400,10 +400,10 @@ async fn bring_up_what_answers<T: Transport>(
     context: &mut Context,
 ) -> Result<BroughtUp, SmError> {
     loop {
-        // Whom an earlier attempt asked may have asked nobody since.
+        // Clients that an earlier attempt asked may not have reached an SA since.
         manager.forget_asked();
         if context.config.asks_clients {
-            // Another manager may have had the subnet; whoever is in a group joins again.
+            // Another manager may have had the subnet; members of groups join again.
             context.responder.borrow_mut().sa().forget_members();
         }
         let began_ns = manager.now_ns();
@@ -446,7 +446,7 @@ async fn end_bring_up<T: Transport>(
     };
     let retired = match finished {
         Ok(retired) => retired,
-        // The next look reads anew what the subnet has come to.
+        // The next look reads the state of the subnet anew.
         Err(error) => {
             let now_ns = upkeep.now_ns();
             let own_fault = upkeep.driver.subnet().manager().indispensable_fault(began_ns);
@@ -537,7 +537,7 @@ async fn begin<T: Transport>(
     let equipped = bring_up::equipped(manager, context, found);
     let (fabric, is_less) = equipped.inspect_err(|error| bring_up::note_too_short(manager, found, error))?;
     let up = bring_up::bring_up(manager, context, found, fabric).await?;
-    // What is not used is named by a survey alone.
+    // Only a survey names the devices that are not used.
     let is_less = is_less || !found.doubled.is_empty();
     Ok(BroughtUp { change_is_due: up.change_is_due || is_less, ..up })
 }

@@ -59,7 +59,7 @@ impl JobList<'_> {
         }
     }
 
-    /// The attribute's data, of a table.
+    /// The data of a table's attribute.
     fn data(&self, job: &Job) -> Box<[u8; SMP_DATA_SIZE]> {
         match &*self.writes[job.write] {
             Write::LftBlock { entries, .. } => entries.clone(),
@@ -286,7 +286,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Ports that have taken the `Set` by which they became ACTIVE, and did not do so by themselves.
+    /// Records the ports whose clients were asked in a `Set` that made the port ACTIVE; those that became ACTIVE by
+    /// themselves do not count.
     fn note_asked(&mut self, fabric: &Fabric, wave: &JobList<'_>, progress: &WaveProgress) {
         let asks = |(tag, job): (u64, &Job)| match &job.kind {
             Kind::Port(port, PortChange { reregister: true, .. }) if !progress.doubted.contains(&tag) => Some(*port),
@@ -306,8 +307,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// The failures that are the devices' own: not a device that was silent because a link on the path to it changed,
-    /// nor a port whose own link did.
+    /// The failures that are the devices' own. A device that was silent because a link on the path to it changed is
+    /// excused, and so is a port whose own link changed.
     async fn at_fault(
         &mut self,
         fabric: &Fabric,
@@ -368,7 +369,7 @@ impl<T: Transport> Manager<T> {
         self.run(&mut exchange, |exchange, done| progress.take(wave, exchange, done)).await
     }
 
-    /// Every one of these was carried out.
+    /// Records that all of these jobs were carried out.
     fn all_work(&mut self, wave: &JobList<'_>) {
         for job in &wave.jobs {
             // Few devices fail at anything, and the tables of a wave are many.

@@ -67,7 +67,7 @@ const MOMENT_NS: u64 = 1_000;
 /// Unanswered requests, by device, attribute number and whether it is a `Set`: how often each was sent, and when last.
 pub(super) type Unanswered = FxHashMap<(u32, u16, bool), (u32, u64)>;
 
-/// What a request asks a device for.
+/// The key of a request among the unanswered ones.
 fn asked(request: &MadRequest) -> Option<(u32, u16, bool)> {
     match request.body {
         RequestBody::Smp { attribute, .. } => Some((request.queue, attribute.into(), request.method == Method::Set)),
@@ -321,7 +321,7 @@ impl<T: Transport> Manager<T> {
         Ok(Ok(MadRequest { queue: node.0, tag, method: ask.method, modifier: ask.modifier, body }))
     }
 
-    /// A port was read to hold this: the base of the next `Set`.
+    /// Keeps the PortInfo that a port was read to hold, as the base of the next `Set`.
     pub(super) fn holds(&mut self, place: (Guid, PortNum), info: PortInfo) {
         self.asked_clients.is_seen(place, info.port_state);
         self.port_infos.insert(place, info);
@@ -347,7 +347,7 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// Whether what a device fails at can be read, and written as it is.
+/// Whether the attribute that a device fails at can be read, and written back unchanged.
 fn can_be_read(fault: &DeviceFault) -> bool {
     use AttributeId as A;
     match fault.attribute {

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 /// Time since the last copy of a trap after which the same transaction is a new trap. Devices repeat theirs every
 /// second or so until they are repressed.
 const REPEATED_WITHIN_NS: u64 = 30_000_000_000;
-/// The most senders of such traps that are asked whether a manager runs there.
+/// The most senders of managers' traps that are asked whether a manager runs there.
 const MOST_CALLERS: usize = 16;
 /// Time between two looks at the manager's own port.
 pub(super) const OWN_PORT_NS: u64 = 1_000_000_000;
@@ -226,7 +226,7 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// Asks what state the manager's own port is in.
+/// The request for the state of the manager's own port.
 fn own_port_info((_, num): (Guid, PortNum), device: NodeId) -> MadRequest {
     let own = DirectedPath::default();
     MadRequest::get(device.0, device.0.into(), own, AttributeId::PortInfo, num.0.into())
@@ -239,7 +239,7 @@ fn read_port_info(done: Completed) -> Option<PortInfo> {
     }
 }
 
-/// A switch that says that a port of it has changed, or says nothing.
+/// A switch that reports a changed port, or that does not answer.
 struct SeenSwitch {
     switch: NodeId,
     is_silent: bool,

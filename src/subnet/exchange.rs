@@ -165,9 +165,9 @@ pub(super) struct Exchange {
     once: BTreeSet<u64>,
     /// Whether an event ends its `Set`s too.
     lets_go: bool,
-    /// By queue: that of the device before on the way, if it is to be asked whenever a request is repeated.
+    /// By queue: the queue of the previous device on the way, if that device is asked whenever a request is repeated.
     before: Vec<Option<u32>>,
-    /// What is asked of the manager's own port then, if it can be.
+    /// The request to the manager's own port that goes out with each repeated request, if that port can be asked.
     own: Option<MadRequest>,
 }
 
@@ -175,25 +175,25 @@ pub(super) struct Exchange {
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Answered {
     all: usize,
-    /// Those that were answered only when sent again.
+    /// Requests that were answered only when sent again.
     late: usize,
 }
 
 /// One in this many answers only after a retry means that MADs are being lost.
 const LOSS_IS_ONE_IN: usize = 50;
 
-/// At most how many times over a request has its tries while MADs are being lost: with one in five lost on each way,
+/// How many times over a request has its tries at most while MADs are being lost: with one in five lost on each way,
 /// one of ten million requests stays unanswered, instead of one of sixty.
 const ROUNDS_UNDER_LOSS: u32 = 4;
 
-/// Of requests to devices that answer, the share that may stay unanswered while MADs are being lost.
+/// The share of requests to answering devices that may stay unanswered while MADs are being lost.
 const MAY_STAY_UNANSWERED: f64 = 1e-7;
 
 impl Answered {
     /// Beyond so many answers the oldest count for less.
     const MANY: usize = 2_000;
 
-    /// These and later ones.
+    /// The sum of these answers and later ones.
     fn and(self, later: Answered) -> Answered {
         let (all, late) = (self.all + later.all, self.late + later.late);
         if all > Answered::MANY { Answered { all: all / 2, late: late.div_ceil(2) } } else { Answered { all, late } }
@@ -366,14 +366,14 @@ impl Exchange {
         self.answered.shows_loss().then(|| self.earlier.and(self.answered))
     }
 
-    /// MADs are being lost, as the answers of earlier operations showed.
+    /// Notes that answers of earlier operations showed a loss of MADs.
     pub(super) fn expect_loss(&mut self, earlier: Answered) {
         self.earlier = earlier;
     }
 
     /// Whether a request that was sent so often is given up. Where MADs are being lost it has as many tries as the loss
-    /// requires, later ones included, and a silent device costs no more time than it must. Except of other managers:
-    /// one that is gone must not hold up every survey, and the next one asks again.
+    /// requires, later ones included, and a silent device costs no more time than it must. Requests to other managers
+    /// are excepted: a manager that is gone must not hold up every survey, and the next survey asks again.
     fn gives_up_after(&self, flight: &Flight) -> bool {
         let Flight { request, sent, .. } = flight;
         let is_of_manager = matches!(request.body, RequestBody::Smp { attribute: AttributeId::SmInfo, .. })
@@ -462,8 +462,8 @@ impl Exchange {
         self.flights.values().any(|flight| flight.sent > 1)
     }
 
-    /// Drops what an event ends: requests that only read; all, if it is an exchange that lets go. Returns when the last
-    /// of the `Set`s among them was sent that was outstanding.
+    /// Drops the requests that an event ends: those that only read, or all of them if the exchange lets go. Returns
+    /// when the last outstanding `Set` among them was sent.
     pub(super) fn cut_short(&mut self) -> Option<u64> {
         if !self.lets_go {
             self.forget_reads();

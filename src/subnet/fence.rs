@@ -72,7 +72,7 @@ pub(super) struct FenceState {
 }
 
 impl FenceState {
-    /// The table that an end port shall have in place of this one. A reserved level is of neither half (K.4).
+    /// The table that the fence puts in place of this one. A reserved level is of neither half (K.4).
     fn closed(&self, port: &EndPort, table: SlToVl, reserved: Option<Sl>) -> SlToVl {
         let is_newcomer = self.newcomers.contains(port);
         let sends_nothing = is_newcomer && matches!(self.stage, FenceStage::Spare(_));
@@ -86,7 +86,8 @@ impl FenceState {
         self.in_force.get(port).map_or_else(|| self.maybe_closed.contains(port), SlToVl::discards)
     }
 
-    /// An end port is about to be written, with this table if it is known: it may keep the one that it has.
+    /// Notes that an end port is about to be written, with this table if it is known. The port may keep the table that
+    /// it has.
     fn forget(&mut self, port: EndPort, wanted: Option<SlToVl>) {
         if self.is_closed(&port) || wanted.is_some_and(|table| table.discards()) {
             self.maybe_closed.insert(port);
@@ -94,7 +95,7 @@ impl FenceState {
         self.in_force.remove(&port);
     }
 
-    /// An end port has answered with this table.
+    /// Notes that an end port has answered with this table.
     fn stands(&mut self, port: EndPort, table: SlToVl) {
         self.maybe_closed.remove(&port);
         self.in_force.insert(port, table);
@@ -122,7 +123,7 @@ fn end_table(fabric: &Fabric, write: &Write) -> Option<(EndPort, SlToVl)> {
 }
 
 impl<T: Transport> Manager<T> {
-    /// Takes what a change determines of the fence. End ports follow with the next write or flush.
+    /// Sets the fence as a change determines it. End ports follow with the next write or flush.
     pub(super) fn set_fence(&mut self, fence: &Fence) {
         let Some(known) = &self.topology else { return };
         let named = |port: PortId| known.fabric.place(port);
@@ -163,13 +164,14 @@ impl<T: Transport> Manager<T> {
         fabric.end_ports().filter_map(moved).collect()
     }
 
-    /// These writes were acknowledged.
+    /// Notes that these writes were acknowledged.
     pub(super) fn fence_stands(&mut self, fabric: &Fabric, writes: &[Cow<'_, Write>]) {
         let written = writes.iter().filter_map(|write| end_table(fabric, write));
         written.for_each(|(port, table)| self.fence.stands(port, table));
     }
 
-    /// This end port has answered with this table; none: it is about to be written, and may keep either.
+    /// Notes the table that this end port has answered with; `None`: it is about to be written, and may keep either
+    /// table.
     pub(super) fn fence_stands_at(&mut self, port: PortId, table: Option<SlToVl>) {
         let Some(known) = &self.topology else { return };
         let at = known.fabric.place(port);
@@ -179,7 +181,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Brings the fence to where the change determined: nothing to do after a wave that has written to every end port.
+    /// Brings end ports to the fence that the change determined. After a wave that has written to every end port
+    /// nothing is left to do.
     pub(super) async fn move_fence(&mut self) -> Result<(), SubnetError> {
         if self.sources.settle_ns().is_none() {
             return Ok(());
@@ -206,14 +209,14 @@ impl<T: Transport> Manager<T> {
         self.clear_bits();
     }
 
-    /// These end ports of the known fabric were found closed, and no others.
+    /// Records that these end ports of the known fabric were found closed, and no others.
     pub fn ends_are_closed(&mut self, closed: &[PortId]) {
         let Some(known) = &self.topology else { return };
         self.fence.in_force.clear();
         self.fence.maybe_closed = closed.iter().map(|&port| known.fabric.place(port)).collect();
     }
 
-    /// Whether an end port discards what its host sends to the SA on this level, or may.
+    /// Whether an end port discards, or may discard, what its host sends to the SA on this level.
     pub(super) fn is_kept_from_sa(&self, port: PortId, sl: Sl) -> bool {
         let Some(known) = &self.topology else { return false };
         let at = known.fabric.place(port);

@@ -19,10 +19,10 @@ use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-/// What an SMP asks, in its tag: 0, SwitchInfo; else PortInfo of the port with this number.
+/// The tag of a request for SwitchInfo. Any other tag is the number of the port whose PortInfo is requested.
 const SWITCH: u64 = 0;
 
-/// How often a glance is made before it waits for whoever does not answer.
+/// The number of glances before one waits for silent devices.
 const MOST_GLANCES: usize = 4;
 
 /// A glance in progress.
@@ -95,7 +95,7 @@ impl Glancing<'_> {
         }
     }
 
-    /// Asks the switches behind the links of one that has said which are up.
+    /// Asks the switches behind the links of a switch that has reported which are up.
     fn go_on(&mut self, exchange: &mut Exchange, switch: NodeId, path: &DirectedPath) {
         for (port, num) in self.cabled(switch) {
             let next = self.fabric.neighbour(port).filter(|&next| self.fabric.node(next).is_switch());
@@ -105,7 +105,7 @@ impl Glancing<'_> {
         }
     }
 
-    /// Whether a switch that answered does not say of its end of a link what the other end says: that it is down.
+    /// Whether one end of a link reports it down, while the switch at the other end has answered and does not.
     fn is_contradicted(&self) -> bool {
         let mut far = self.down.iter().filter_map(|&port| self.fabric.peer(port));
         far.any(|end| self.asked[self.fabric.port(end).node.index()] && !self.down.contains(&end))
@@ -122,7 +122,7 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn glance_around(&mut self) -> Result<Glance, SubnetError> {
         let topology = self.topology("a glance")?;
         let (fabric, sm) = (topology.fabric.clone(), topology.sm);
-        // Stale until all that the bits cleared below speak of is known.
+        // Stale until everything is known that the bits cleared below report.
         let is_known = std::mem::replace(&mut self.found, Freshness::Stale) == Freshness::Known;
         // Nothing gets through a port without a link, and a sweep finds that without a question to a switch.
         if !is_known || self.own_port_is_down() {
@@ -132,7 +132,7 @@ impl<T: Transport> Manager<T> {
             if let Some(glance) = self.glance_once(&fabric, sm, true).await? {
                 return Ok(glance);
             }
-            // What they report is looked at now.
+            // Their reports are looked at now.
             self.events.clear();
         }
         Ok(self.glance_once(&fabric, sm, false).await?.expect("nothing cuts it short"))

@@ -1,4 +1,4 @@
-//! What ports were last read to hold in their P_Key tables.
+//! The P_Key tables of ports, as last read.
 
 use super::manager::Manager;
 use crate::fabric::PortId;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(super) struct HeldKeys {
     /// By node GUID and port number.
     known: BTreeMap<(Guid, PortNum), Arc<[PKey]>>,
-    /// Those of which some block was not read.
+    /// Ports of which some block was not read.
     partly: BTreeSet<(Guid, PortNum)>,
     /// Shared by the ports that hold the default partition alone, as most do.
     usual: Arc<[PKey]>,
@@ -36,7 +36,8 @@ impl<T: Transport> Manager<T> {
         self.place_of(port).is_some_and(|place| self.held_keys.partly.contains(&place))
     }
 
-    /// A port was read to hold these, in the blocks that it reported, all of them or not.
+    /// Keeps the P_Keys that a port was read to hold, in the blocks that it reported; `is_whole` says whether these are
+    /// all.
     pub fn holds_p_keys(&mut self, port: PortId, table: &[PKey], is_whole: bool) {
         let Some(place) = self.place_of(port) else { return };
         match is_whole {
@@ -52,7 +53,7 @@ impl<T: Transport> Manager<T> {
         self.held_keys.known.insert(place, keys);
     }
 
-    /// Another manager may have written P_Key tables since they were read.
+    /// Forgets all tables: another manager may have written them since they were read.
     pub fn forget_p_keys(&mut self) {
         self.held_keys.known.clear();
         self.held_keys.partly.clear();

@@ -136,24 +136,24 @@ pub struct Manager<T> {
     pub(super) missing: MissingDevices,
     /// The switches whose port-change bits are cleared.
     pub(super) clears: ClearedBits,
-    /// Those of which the last sweep did so, so that a bit that is set speaks of what came since.
+    /// The switches whose bits the last sweep cleared: a bit of theirs that is set reports a later change.
     pub(super) has_cleared: ClearedBits,
     /// Whether this process stood still since the last look, as when it is stopped.
     stood_still: bool,
-    /// Until when it is known not to have stood still, once that is.
+    /// Until when this process is known not to have stood still; `None` before the first look.
     served_ns: Option<u64>,
     /// Requests of the last sweep that went unanswered.
     unanswered: BTreeSet<AskedPlace>,
     /// The last answers that showed that MADs are being lost, and until when that counts.
     loss: (Answered, u64),
-    /// How long requests are taken during work that takes long, in nanoseconds; none where nothing takes time.
+    /// How long requests are served at a time during long work, in nanoseconds; `None` where work takes no time.
     pub(super) serving_ns: Option<u64>,
 }
 
 /// The results of sweeps and glances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Freshness {
-    /// Change bits were cleared, and what they spoke of is in no known fabric.
+    /// Change bits were cleared, and the changes that they reported are in no known fabric.
     Stale,
     /// A sweep or a glance found them, and the known fabric does not follow from them yet.
     New,
@@ -205,7 +205,7 @@ impl<T: Transport> Manager<T> {
     /// A manager that knows no fabric yet. `m_key` goes into every SMP; 0 if the subnet has none.
     pub fn new(transport: T, timing: Timing, m_key: u64) -> Manager<T> {
         let next_light_sweep_ns = timing.light_sweep_ns.map(|period| transport.now_ns().saturating_add(period));
-        // Whatever brings the subnet up reads it first.
+        // A bring-up reads the port first anyway.
         let own_port_due_ns = transport.now_ns().saturating_add(OWN_PORT_NS);
         Manager {
             transport,
@@ -508,8 +508,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Whether somebody asks what this manager is along a route that begins beyond the known fabric. No switch need
-    /// have told this manager of the cable that it came over.
+    /// Whether a datagram asks for this manager's SMInfo along a route that begins beyond the known fabric. No switch
+    /// need have told this manager of the cable that it came over.
     fn is_asked_from_beyond(&self, datagram: &Datagram) -> bool {
         let asked = Smp::decode(&datagram.bytes).ok();
         let asked = asked.filter(|smp| (smp.method, smp.attribute) == (Method::Get, AttributeId::SmInfo));
@@ -566,11 +566,11 @@ impl<T: Transport> Manager<T> {
         self.ask_while(requests, |_, _| true).await
     }
 
-    /// The same before anything is written: a device that does not answer in its time is not waited for if the subnet
-    /// has reported a change, which may be that this device died.
+    /// As [`Manager::ask_all`], before anything is written: a silent device is not waited for once the subnet has
+    /// reported a change, which may be that this device died.
     ///
     /// # Errors
-    /// Those of [`Manager::ask_all`], and that.
+    /// Those of [`Manager::ask_all`], and such a change.
     pub(super) async fn ask_all_or_change(&mut self, requests: Vec<MadRequest>) -> Result<Vec<MadAnswer>, SubnetError> {
         self.ask_while(requests, |manager, exchange| manager.events.is_empty() || !exchange.repeats()).await
     }
@@ -861,7 +861,7 @@ impl<T: Transport> Manager<T> {
     /// that was taken down for its sake has trained again.
     fn may_have_lost_its_cable(&self, sweep: &Sweep) -> bool {
         let Some(KnownTopology { fabric, sm, .. }) = &self.topology else { return false };
-        // One that does not answer at all is gone itself, and may be what another was asked through.
+        // A device that does not answer at all counts as gone itself; other devices may have been reached through it.
         let mut out = self.health.left_out();
         out.retain(|&device| sweep.name(device).is_some());
         if out.is_empty() {
@@ -879,8 +879,8 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// Whether a cable between switches is gone from one fabric to the next, over one index space; not for want of these
-/// devices, whose cables are taken down once a sweep has omitted them. One that is still there may have lost its cable.
+/// Whether a cable between switches is gone from one fabric to the next, over one index space. Cables of the devices
+/// `without` do not count unless the device is still present: they are taken down once a sweep has omitted it.
 fn has_lost_cable(known: &Fabric, fabric: &Fabric, without: &BTreeSet<Guid>) -> bool {
     let counts = |port: PortId| {
         let node = known.node(known.port(port).node);

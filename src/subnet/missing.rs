@@ -18,7 +18,7 @@ use crate::transport::Transport;
 use crate::wire::{self, AttributeId, PortInfo};
 use std::collections::BTreeMap;
 
-/// The longest pause between two questions to what failed at them.
+/// The longest pause between two requests to a device that failed at them.
 pub(super) const LONGEST_PAUSE_NS: u64 = 60_000_000_000;
 
 /// A link that is up, and behind which no device answers as it must.
@@ -80,7 +80,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Whether one of them is to be asked again.
+    /// Whether a missing device is to be asked again.
     pub(super) fn is_missing_due(&self) -> bool {
         let now_ns = self.transport.now_ns();
         self.missing.values().any(|missing| missing.retrial.is_due(now_ns))

@@ -1,7 +1,7 @@
 //! Asks the clients at end ports to register again with subnet administration (PortInfo:ClientReregister).
 //!
-//! An SA keeps service records, subscriptions and joins in memory, and hosts keep the paths that it gave them: of those
-//! before, a manager that has just become master knows nothing. A port is asked in the very `Set` that makes it ACTIVE,
+//! An SA keeps service records, subscriptions and joins in memory, and hosts keep the paths that it gave them: a
+//! manager that has just become master knows nothing of these. A port is asked in the very `Set` that makes it ACTIVE,
 //! or by a `Set` of what it holds. The latter changes nothing at the port, so an event may end it: nobody waits for the
 //! answers, and only the next `Set` of a PortInfo waits until no copy is in flight. Deliberately omitted: who is asked
 //! when (`sm`), and the step of a change that moves hosts (`apply`).
@@ -18,16 +18,16 @@ use std::collections::BTreeSet;
 /// Which end ports were asked.
 #[derive(Debug, Default)]
 pub(super) struct AskedClients {
-    /// Whether any is, apart from changes that move them.
+    /// Whether clients are asked at all, other than by changes that move them.
     asks: bool,
-    /// Those that were, and have kept their links since.
+    /// The ports that were asked and have kept their links since.
     asked: BTreeSet<(Guid, PortNum)>,
     /// Until when a copy of a `Set` that nobody waited for may be in flight.
     copies_until_ns: u64,
 }
 
 impl AskedClients {
-    /// A port was seen in a state. What lost its link may have lost its host's memory too.
+    /// Notes that a port was seen in a state. A host that lost its link may have lost its memory too.
     pub(super) fn is_seen(&mut self, place: (Guid, PortNum), state: PortState) {
         if matches!(state, PortState::Down | PortState::Initialize) {
             self.asked.remove(&place);
@@ -52,7 +52,7 @@ impl<T: Transport> Manager<T> {
         self.asked_clients.asks = asks;
     }
 
-    /// Whatever was asked before counts as unasked.
+    /// Lets every client count as not asked.
     pub fn forget_asked(&mut self) {
         self.asked_clients.asked.clear();
     }
@@ -94,13 +94,13 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Asks the clients of some end ports of the known fabric to register again, each once, by a `Set` of what the port
-    /// holds. Ends as soon as an event arrives. Returns each port that has answered, or was silent in time, and whether
-    /// it has taken that.
+    /// holds. Ends as soon as an event arrives. Returns each port that has answered or was silent for its time, and
+    /// whether it has taken the request.
     ///
     /// # Errors
     /// No fabric is known, or the port failed.
     pub async fn ask_to_register(&mut self, ports: &[PortId]) -> Result<Vec<(PortId, bool)>, SubnetError> {
-        // All that is sent now would be sent again.
+        // Requests sent now would have to be sent again.
         if self.is_interrupted(true) {
             return Ok(Vec::new());
         }
@@ -120,7 +120,7 @@ impl<T: Transport> Manager<T> {
         let mut ended: Vec<Completed> = Vec::new();
         let on = |_: &mut Exchange, completed| ended.push(completed);
         let ran = self.run_until(&mut exchange, on, |manager, _| manager.is_interrupted(true)).await;
-        // What these copies write is held anyway: sweeps and tables need not wait for them.
+        // The ports hold what these copies write anyway: sweeps and tables need not wait for them.
         let copies_until_ns = std::mem::replace(&mut self.quiet_at_ns, quiet_at_ns);
         self.asked_clients.copies_until_ns = self.asked_clients.copies_until_ns.max(copies_until_ns);
         ran?;

@@ -85,7 +85,7 @@ pub(super) struct FailedQuestion {
 pub(super) type AskedPlace = (Guid, PortNum, u16);
 
 /// The switches whose port-change bits are cleared where they are found set. Only the subnet's master clears them:
-/// what they say is for it.
+/// their reports are for it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) enum ClearedBits {
     #[default]
@@ -136,7 +136,7 @@ pub(super) struct Sweep {
     cabled: BTreeMap<FoundPort, FoundPort>,
     questions: Vec<Question>,
     notices: Vec<String>,
-    /// GUIDs that two devices have, and where the one is that is omitted.
+    /// GUIDs that two devices have, and the place of the omitted one.
     doubled: BTreeSet<(Guid, FoundPort)>,
     /// Ports beyond which no device was asked, since directed routes are not that long.
     too_far: BTreeSet<FoundPort>,
@@ -157,7 +157,7 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Begins: requests NodeInfo of the SM's own device. `clears` says which port-change bits are cleared;
+    /// Begins a sweep: requests NodeInfo of the SM's own device. `clears` says which port-change bits are cleared;
     /// `unanswered_before` is asked once more, and no more often.
     pub(super) fn begin(
         exchange: &mut Exchange,
@@ -201,7 +201,7 @@ impl Sweep {
         }
     }
 
-    /// Where a question that only reads is asked, if that has a name yet.
+    /// The place of a question that only reads, if the device has a name yet.
     fn place(&self, question: Question) -> Option<AskedPlace> {
         let (node, num) = match question {
             Question::Who { beyond: None } | Question::ClearChange(_) => return None,
@@ -257,7 +257,7 @@ impl Sweep {
                 };
                 return self.notices.push(format!("path {path}: the device {whose} is omitted: {why}"));
             }
-            // Without a name it goes by its GUID.
+            // A device without a name goes by its GUID.
             Question::Description(node) => return self.fails(node, question, status),
             // Its ports are read all the same; that they changed is reported once more.
             Question::ClearChange(node) => {

@@ -2,7 +2,7 @@
 //! began at zero while nothing was (D.5 of docs/PROTOCOL.md).
 //!
 //! Known are counters that this manager has zeroed after a drain, and has read as zero, and those of a subnet that was
-//! switched on with it, for as long as no end port goes. What an earlier manager left is not known.
+//! switched on with it, for as long as no end port goes. Counters that an earlier manager left are not known.
 
 use super::manager::{KnownTopology, Manager};
 use crate::fabric::{Fabric, PortId};
@@ -48,8 +48,8 @@ impl<T: Transport> Manager<T> {
         self.zero.zeroed[half.index()] = zeroed.collect();
     }
 
-    /// Forgets all of them if a known port is missing from a fabric: the others have counted packets of its, which are
-    /// on one side of the sums only.
+    /// Forgets all of them if a known port is missing from a fabric: the others have counted packets exchanged with it,
+    /// which are on one side of the sums only.
     pub(super) fn forget_counters_without(&mut self, fabric: &Fabric) {
         let there: BTreeSet<EndPort> = linked(fabric).map(|(_, port)| port).collect();
         let is_missing = |known: &KnownTopology| linked(&known.fabric).any(|(_, port)| !there.contains(&port));

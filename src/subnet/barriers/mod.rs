@@ -128,7 +128,7 @@ impl<T: Transport> Manager<T> {
     /// The most switches that a packet under way may have before it.
     ///
     /// # Errors
-    /// Unknown: then no time and no number of rounds proves anything.
+    /// The number is unknown: then no time and no number of rounds proves anything.
     fn longest_way(&self, awaited: &str) -> Result<u32, SubnetError> {
         let unknown = || SubnetError::NoVerdict {
             awaited: awaited.to_string(),
@@ -156,7 +156,7 @@ impl<T: Transport> Manager<T> {
 }
 
 impl<T: Transport> Manager<T> {
-    /// Why there will be no proof, with the name of the device or port concerned.
+    /// The error that states why there will be no proof, with the name of the device or port concerned.
     fn no_verdict(&self, wait: &Wait, reason: &NoVerdict) -> SubnetError {
         let name = reason.about().zip(self.topology.as_ref()).map(|(about, known)| match about {
             Subject::Device(device) => known.fabric.describe_node(device),

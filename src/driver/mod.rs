@@ -295,14 +295,14 @@ impl<S: SubnetManager> Driver<S> {
 
     /// Records forwarding tables that were written without the driver, between two changes, and whether hosts may send
     /// on both halves from then on.
-    pub fn tables_are(&mut self, lfts: Vec<Arc<Lft>>, both_halves: bool) {
+    pub fn record_tables(&mut self, lfts: Vec<Arc<Lft>>, both_halves: bool) {
         assert_eq!(lfts.len(), self.running.tables.lfts.len(), "one forwarding table for each node");
         self.running.tables.lfts = lfts;
         self.running.both_halves = both_halves;
     }
 
     /// Records the SL-to-VL table that every pair of ports of some devices was given without the driver.
-    pub fn lanes_are(&mut self, devices: impl IntoIterator<Item = NodeId>, table: SlToVl) {
+    pub fn record_lanes(&mut self, devices: impl IntoIterator<Item = NodeId>, table: SlToVl) {
         let table = Arc::new(NodeSlToVl::Uniform(table));
         devices.into_iter().for_each(|node| self.running.tables.sl_to_vl[node.index()] = table.clone());
     }

@@ -122,7 +122,7 @@ async fn take_over<T: Transport>(
     let mut routed = None;
     let top = fabric.max_lid().unwrap_or_default();
     let mut installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
-    manager.ends_are_closed(&installed.closed_ends(&fabric));
+    manager.set_closed_ends(&installed.closed_ends(&fabric));
     // A proof cannot cover unknown tables: a device that does not report its own is left out, if the rest can do
     // without it.
     if let Some(device) = installed.silent.first().filter(|_| manager.can_leave_out(&installed.unread)) {
@@ -234,7 +234,7 @@ pub(super) async fn taken_up<T: Transport>(
     let states = &plan.tables_at(change.position.wave).port_states;
     let top = plan.draft().before.max_lid().unwrap_or_default();
     let installed = installed::read(manager, &alive, states, sm, top).await?;
-    manager.ends_are_closed(&installed.closed_ends(&alive));
+    manager.set_closed_ends(&installed.closed_ends(&alive));
     if let Some(silent) = installed.silent.first() {
         return Ok(Err(format!("{silent} does not report its tables")));
     }

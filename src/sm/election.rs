@@ -141,7 +141,7 @@ struct PassedOverEntry {
 
 impl PassedOverEntry {
     fn is_of(&self, guid: Guid) -> bool {
-        self.news.of().guid == guid
+        self.news.about().guid == guid
     }
 
     /// Whether its present role ends the time in which it is ignored: a rival is master no longer; another manager has
@@ -495,7 +495,7 @@ pub enum News {
 
 impl News {
     /// The manager that the news concerns.
-    pub fn of(&self) -> Rank {
+    pub fn about(&self) -> Rank {
         match *self {
             News::Silent(of) | News::Yields(of) | News::Stays(of) | News::Unwilling(of) | News::Deaf(of) => of,
             News::Asked(of)

@@ -86,7 +86,7 @@ impl<T: Transport> Upkeep<T> {
         // Which device holds which table is unknown. What is proved of forwarding entries with every level on one lane
         // holds on any (docs/PROOF.md, Corollary 1); scheme `double` would split tables that are not known.
         self.driver.intend(Intent { auto: false, scheme: Scheme::Ordered, ..intent(&context.config) });
-        self.driver.lanes_are(nodes(), SlToVl::ONE);
+        self.driver.record_lanes(nodes(), SlToVl::ONE);
         if ages {
             self.outlast(context).await?;
         }
@@ -95,7 +95,7 @@ impl<T: Transport> Upkeep<T> {
             let part: Vec<Write> = part.iter().map(|&at| writes[at].clone()).collect();
             self.replace(context, &part).await?;
         }
-        self.driver.lanes_are(nodes(), steady);
+        self.driver.record_lanes(nodes(), steady);
         self.driver.intend(intent(&context.config));
         Ok(())
     }

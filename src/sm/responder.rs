@@ -204,7 +204,7 @@ impl Responder {
         // This is done at once: the sweep that follows must not treat the same manager as a new one.
         for command in &commands {
             if let ElectionCommand::PassOver(news) = command {
-                let role = self.found.iter().find(|peer| peer.rank.guid == news.of().guid).map(|peer| peer.role);
+                let role = self.found.iter().find(|peer| peer.rank.guid == news.about().guid).map(|peer| peer.role);
                 self.passed_over.add(*news, role, now_ns);
             }
         }

@@ -283,7 +283,7 @@ impl<T: Transport> Service<T> {
             Subnet::Down(manager, _) => {
                 if state == LifecycleState::Standby {
                     // It is unknown which end ports another manager has closed or opened since.
-                    manager.ends_are_closed(&[]);
+                    manager.set_closed_ends(&[]);
                     self.attempt = Attempt::default();
                     context.mailbox.borrow_mut().view.found = None;
                 }
@@ -387,14 +387,14 @@ async fn bring_up<T: Transport>(
     context.config.m_key_protection = bring_up::protection_to_keep(&manager, &found, &context.config);
     context.config.data_vls = wished.data_vls;
     context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
-    match bring_up_what_answers(&mut manager, &mut found, context).await {
+    match bring_up_responsive(&mut manager, &mut found, context).await {
         Ok(up) => end_bring_up(*manager, up, context, attempt).await,
         Err(error) => (Subnet::Down(manager, None), Err(error)),
     }
 }
 
 /// A device that fails does not keep the rest from coming up.
-async fn bring_up_what_answers<T: Transport>(
+async fn bring_up_responsive<T: Transport>(
     manager: &mut Manager<T>,
     found: &mut Discovered,
     context: &mut Context,

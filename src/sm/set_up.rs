@@ -154,7 +154,7 @@ async fn configure_some<T: Transport>(
         done.failing.insert(node);
         done.fault.get_or_insert(not_taken(fabric, port, "state ARMED"));
     }
-    rightly.difference(&done.failing).for_each(|&node| manager.refused_rightly(node, AttributeId::PortInfo));
+    rightly.difference(&done.failing).for_each(|&node| manager.excuse_refusal(node, AttributeId::PortInfo));
     let armed = asked.into_iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed);
     done.armed = armed.map(|(port, _)| port).filter(|port| !bounced.contains(port)).collect();
     Ok(done)

@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn in_words(fault: &DeviceFault) -> String {
-        degraded::of(fault, false).in_words()
+        degraded::of_fault(fault, false).in_words()
     }
 
     fn sm(fabric: &Fabric) -> PortId {

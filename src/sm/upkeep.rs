@@ -722,7 +722,7 @@ impl<T: Transport> Upkeep<T> {
     /// Makes the SA answer from what is in force now.
     pub(super) fn publish(&mut self) {
         let outlook = self.driver.running().outlook();
-        self.driver.subnet_mut().outlook_is(outlook);
+        self.driver.subnet_mut().set_outlook(outlook);
     }
 
     /// Writes the new routing to the retired half (P5.4), so that base LIDs, which tools and connections use that never
@@ -752,7 +752,7 @@ impl<T: Transport> Upkeep<T> {
         if reopen {
             manager.open_ends().await?;
         }
-        self.driver.tables_are(lfts, reopen);
+        self.driver.record_tables(lfts, reopen);
         tracing::info!("the retired half follows");
         Ok(())
     }
@@ -863,7 +863,7 @@ impl<T: Transport> Upkeep<T> {
         let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
         let writes = plan::writes_to(&running.alive, &devices, &running.tables.lfts, steady);
         match manager.apply(&running.alive, &writes, WriteOrder::Any).await {
-            Ok(_) => self.driver.lanes_are(devices, steady),
+            Ok(_) => self.driver.record_lanes(devices, steady),
             Err(error) if error.is_fatal() => return Err(error.into()),
             // The rest does not wait for it: when it is taken back, all is written.
             Err(error) => tracing::warn!(%error, "writing to what is set aside"),

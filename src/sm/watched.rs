@@ -152,7 +152,7 @@ impl<T: Transport> SubnetManager for Watched<T> {
     }
 
     /// Answers about the half in use stay valid.
-    fn outlook_is(&mut self, outlook: Outlook) {
+    fn set_outlook(&mut self, outlook: Outlook) {
         if let Err(error) = directory::publish(&self.manager, &self.responder, &self.config, outlook) {
             tracing::warn!(%error, "the SA answers from what it knew before");
         }

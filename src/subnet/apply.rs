@@ -395,7 +395,7 @@ impl<T: Transport> Manager<T> {
             if at % JOBS_AT_A_TIME == JOBS_AT_A_TIME - 1 {
                 self.serve_waiting().await?;
             }
-            if self.is_so_by_nature(write) {
+            if self.holds_without_write(write) {
                 continue;
             }
             let Some((target, modifier, kind)) = kind_of(fabric, write, self.sources) else { continue };
@@ -418,7 +418,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Whether a device lacks the table of a write and behaves as that table would have it anyway.
-    fn is_so_by_nature(&self, write: &Write) -> bool {
+    fn holds_without_write(&self, write: &Write) -> bool {
         let Write::SlToVl { node, scope, table } = write else { return false };
         let output = match *scope {
             SlToVlScope::Pair { output, .. } | SlToVlScope::EndPort { port: output } => output,

@@ -274,7 +274,7 @@ impl<T: Transport> Manager<T> {
         loop {
             let moment_ns = self.transport.now_ns().saturating_add(MOMENT_NS);
             let Some(datagram) = self.receive(moment_ns).await? else { return Ok(()) };
-            let answer = self.sort_in(datagram).await?;
+            let answer = self.dispatch(datagram).await?;
             self.counts.late += u64::from(answer.is_some());
             if self.transport.now_ns() >= end_ns {
                 return Ok(());

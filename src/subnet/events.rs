@@ -91,7 +91,7 @@ impl<T: Transport> Manager<T> {
             }
             let wake_ns = self.next_light_sweep_ns.map_or(until_ns, |due_ns| due_ns.min(until_ns));
             if let Some(datagram) = self.receive(wake_ns).await? {
-                let answer = self.sort_in(datagram).await?;
+                let answer = self.dispatch(datagram).await?;
                 self.counts.late += u64::from(answer.is_some());
                 continue;
             }

@@ -251,7 +251,7 @@ impl Exchange {
 
     /// An exchange whose `Set`s change nothing that a plan relies on: an event ends it at once, and none is repeated
     /// later.
-    pub(super) fn let_go_by_an_event(timing: Timing) -> Exchange {
+    pub(super) fn ended_by_event(timing: Timing) -> Exchange {
         Exchange { lets_go: true, ..Exchange::of_one_round(timing) }
     }
 

@@ -124,7 +124,7 @@ fn end_table(fabric: &Fabric, write: &Write) -> Option<(EndPort, SlToVl)> {
 
 impl<T: Transport> Manager<T> {
     /// Sets the fence as a change determines it. End ports follow with the next write or flush.
-    pub(super) fn set_fence(&mut self, fence: &Fence) {
+    pub(super) fn adopt_fence(&mut self, fence: &Fence) {
         let Some(known) = &self.topology else { return };
         let named = |port: PortId| known.fabric.place(port);
         self.fence.stage = fence.stage;
@@ -210,7 +210,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Records that these end ports of the known fabric were found closed, and no others.
-    pub fn ends_are_closed(&mut self, closed: &[PortId]) {
+    pub fn set_closed_ends(&mut self, closed: &[PortId]) {
         let Some(known) = &self.topology else { return };
         self.fence.in_force.clear();
         self.fence.maybe_closed = closed.iter().map(|&port| known.fabric.place(port)).collect();

@@ -146,7 +146,7 @@ impl<T: Transport> Manager<T> {
         sm: PortId,
         until_event: bool,
     ) -> Result<Option<Glance>, SubnetError> {
-        let mut exchange = Exchange::let_go_by_an_event(self.timing);
+        let mut exchange = Exchange::ended_by_event(self.timing);
         let (nodes, home) = (fabric.node_count(), fabric.port(sm).node);
         let mut glancing = Glancing {
             fabric,

@@ -249,7 +249,7 @@ impl Health {
 
     /// Retries devices at once, one time each, because a cable is gone: silent devices may have been asked through it,
     /// and a port that did not keep its state may be at its end.
-    pub(super) fn try_who_may_do_better(&mut self, now_ns: u64) {
+    pub(super) fn hurry_retrials(&mut self, now_ns: u64) {
         for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {
             let mut own = self.faults.values().filter(|fault| fault.device == *device && fault.essential);
             let may_do_better = |fault: &DeviceFault| match fault.fails {
@@ -456,7 +456,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Records that a device of the known fabric was right to refuse what it was asked to hold.
-    pub fn refused_rightly(&mut self, node: NodeId, attribute: AttributeId) {
+    pub fn excuse_refusal(&mut self, node: NodeId, attribute: AttributeId) {
         self.request_went(node, attribute, Method::Set, Ok(()));
     }
 

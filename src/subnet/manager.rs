@@ -364,7 +364,7 @@ impl<T: Transport> Manager<T> {
                 has_waited = true;
                 continue;
             };
-            let answer = self.sort_in(datagram).await?;
+            let answer = self.dispatch(datagram).await?;
             settle(self, exchange);
             let Some((tid, answer)) = answer else { continue };
             match exchange.answer(tid, answer) {
@@ -416,7 +416,7 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn wait_until(&mut self, until_ns: u64) -> Result<(), SubnetError> {
         while self.transport.now_ns() < until_ns {
             if let Some(datagram) = self.receive(until_ns).await? {
-                let answer = self.sort_in(datagram).await?;
+                let answer = self.dispatch(datagram).await?;
                 self.counts.late += u64::from(answer.is_some());
             }
         }
@@ -519,7 +519,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Dispatches an incoming MAD. Returns transaction and answer if it answers a request.
-    pub(super) async fn sort_in(&mut self, datagram: Datagram) -> Result<Option<(u32, MadAnswer)>, SubnetError> {
+    pub(super) async fn dispatch(&mut self, datagram: Datagram) -> Result<Option<(u32, MadAnswer)>, SubnetError> {
         if wire::class_of(&datagram.bytes) == wire::class::PERFORMANCE {
             let mad = PerfMad::decode(&datagram.bytes).ok().filter(|mad| mad.method == Method::GetResp);
             let Some(mad) = mad else {
@@ -688,7 +688,7 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.forget_counters_without(fabric);
         let out = self.health.left_out();
         if !out.is_empty() && self.topology.as_ref().is_some_and(|known| has_lost_cable(&known.fabric, fabric, &out)) {
-            self.health.try_who_may_do_better(self.transport.now_ns());
+            self.health.hurry_retrials(self.transport.now_ns());
         }
         if let Some(known) = &self.topology {
             let there = |node: NodeId| fabric.by_guid(known.fabric.node(node).guid);
@@ -704,8 +704,8 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.reserved = level;
     }
 
-    fn fence_is(&mut self, fence: &Fence) {
-        self.set_fence(fence);
+    fn set_fence(&mut self, fence: &Fence) {
+        self.adopt_fence(fence);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
@@ -752,7 +752,7 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.sources.settle_ns()
     }
 
-    fn ways_are(&mut self, longest: u32, through: &[NodeId]) {
+    fn set_ways(&mut self, longest: u32, through: &[NodeId]) {
         self.longest_way = Some(longest);
         self.ways_through = Some(through.iter().copied().collect());
     }
@@ -800,7 +800,7 @@ impl<T: Transport> Manager<T> {
         // A device that was silent because its cable went must not be omitted by the very sweep that finds that.
         if !self.is_interrupted(until_event) && self.may_have_lost_its_cable(&sweep) {
             let now_ns = self.transport.now_ns();
-            self.health.try_who_may_do_better(now_ns);
+            self.health.hurry_retrials(now_ns);
             self.health.readmit(now_ns);
             sweep = self.sweep(until_event).await?;
             said.extend(sweep.changed());

@@ -187,16 +187,16 @@ macro_rules! as_the_manager {
             self.manager.reserve(level);
         }
 
-        fn fence_is(&mut self, fence: &$crate::subnet::Fence) {
-            self.manager.fence_is(fence);
+        fn set_fence(&mut self, fence: &$crate::subnet::Fence) {
+            self.manager.set_fence(fence);
         }
 
         fn settle_ns(&self) -> Option<u64> {
             self.manager.settle_ns()
         }
 
-        fn ways_are(&mut self, longest: u32, through: &[$crate::fabric::NodeId]) {
-            self.manager.ways_are(longest, through);
+        fn set_ways(&mut self, longest: u32, through: &[$crate::fabric::NodeId]) {
+            self.manager.set_ways(longest, through);
         }
 
         fn pending_event(&mut self) -> Option<$crate::subnet::SubnetEvent> {
@@ -225,7 +225,7 @@ pub trait SubnetManager {
 
     /// Sets which half end ports discard from the next write or flush on, where sources are fenced (P3.8). The change
     /// states it, since its writes need not show it. Without a fence it has no effect.
-    fn fence_is(&mut self, fence: &Fence);
+    fn set_fence(&mut self, fence: &Fence);
 
     /// Sweeps the subnet by directed routes. The fabric found has its own indices; the known one is unchanged.
     async fn discover(&mut self) -> Result<Discovered, SubnetError>;
@@ -265,12 +265,12 @@ pub trait SubnetManager {
 
     /// Sets the basis of answers before a plan's first write: once answers move to another half, every query must get
     /// paths there (P3.1). Without an SA it has no effect.
-    fn outlook_is(&mut self, _outlook: Outlook) {}
+    fn set_outlook(&mut self, _outlook: Outlook) {}
 
     /// Sets the most switches that a packet passes on a way of the routing in force: a drain by age must outlast it,
     /// and so must a flush if the spare half was open until the split. It also sets the switches that a packet may be
     /// in while a plan runs: a switch that came back, and is still to be brought in, keeps no barrier waiting.
-    fn ways_are(&mut self, longest: u32, through: &[NodeId]);
+    fn set_ways(&mut self, longest: u32, through: &[NodeId]);
 
     /// Waits until the retiring lanes are empty everywhere according to `observer`. Sources must have moved.
     async fn drain(

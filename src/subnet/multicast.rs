@@ -39,7 +39,7 @@ impl<T: Transport> Manager<T> {
         if asks.iter().any(|ask| ask.masks.is_some()) {
             self.wait_until(self.multicast_copies_until_ns).await?;
         }
-        let mut exchange = Exchange::let_go_by_an_event(self.timing);
+        let mut exchange = Exchange::ended_by_event(self.timing);
         for (tag, ask) in asks.iter().enumerate() {
             // A switch to which no path leads is asked again once one does.
             if let Ok(request) = self.request_of(mad_of(ask), tag as u64)? {

@@ -104,7 +104,7 @@ impl<T: Transport> Manager<T> {
         if self.is_interrupted(true) {
             return Ok(Vec::new());
         }
-        let mut exchange = Exchange::let_go_by_an_event(self.timing);
+        let mut exchange = Exchange::ended_by_event(self.timing);
         let mut done = Vec::new();
         for (tag, &port) in ports.iter().enumerate() {
             let Some(held) = self.port_info(port) else { continue };

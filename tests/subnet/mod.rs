@@ -591,7 +591,7 @@ fn limited(manager: &mut Manager<Fake>, graph: &DrainGraph) -> u64 {
     manager.transport_mut().devices.iter_mut().for_each(|device| device.life_time_value = 10);
     manager.transport_mut().devices[1].life_time_value = 13;
     let switches: Vec<NodeId> = (0..64).map(NodeId).collect();
-    manager.ways_are(graph.depth(), &switches);
+    manager.set_ways(graph.depth(), &switches);
     u64::from(graph.depth()) * (4096 << 13)
 }
 

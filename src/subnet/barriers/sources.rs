@@ -57,7 +57,7 @@ impl<T: Transport> Manager<T> {
         self.wait_until(wait.begin_ns.saturating_add(settle_ns)).await?;
         // Recorded before the first `Set`: if one fails below, some ports may be closed, and later tables must keep
         // that half closed.
-        self.set_fence(&Fence { stage: FenceStage::Retired(half.other()), ..Fence::default() });
+        self.adopt_fence(&Fence { stage: FenceStage::Retired(half.other()), ..Fence::default() });
         let alive: Vec<PortId> = ports.iter().copied().filter(|&port| self.is_linked(port)).collect();
         let reserved = self.reserved_sl();
         let mut judge = FenceJudge::new(ticket, half, alive.iter().copied()).sparing(reserved);
@@ -83,7 +83,7 @@ impl<T: Transport> Manager<T> {
             Verdict::NoVerdict(reason) => Err(self.no_verdict(&wait, &reason)),
             Verdict::Pending => {
                 let first = open.first().map(|&port| self.port_name(port)).unwrap_or_default();
-                Err(self.out_of_patience(&wait, format!("{} end ports do not accept VL 15, first {first}", open.len())))
+                Err(self.timed_out(&wait, format!("{} end ports do not accept VL 15, first {first}", open.len())))
             }
         }
     }

@@ -12,6 +12,7 @@ use super::context::Context;
 use super::error::SmError;
 use super::fair;
 use super::fallback::{self, FoundRouting, has_routers};
+use super::inherited::{carrying, is_active, lanes_of_most};
 use super::installed::{self, InstalledTables};
 use super::planning::computed;
 use super::set_up;
@@ -29,7 +30,7 @@ use crate::tables::{NodeSlToVl, PathLayers, PortState, SlToVl, SubnetTables, Wri
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use crate::wire::{AttributeId, Method};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
@@ -59,7 +60,8 @@ pub(super) async fn bring_up<T: Transport>(
         };
         // The order was given to a manager at this port, whose cable may be another one by now.
         let used = if used.reaches_others(found.sm_port) { used } else { fabric.clone() };
-        if let Some(up) = bring_up_used(manager, context, found, fabric, used, is_trial).await? {
+        let target = BringUpTarget { fabric, used, is_trial };
+        if let Some(up) = bring_up_used(manager, context, found, target).await? {
             rest.iter().for_each(|rest| log_newcomers(&whole, rest));
             let lost: Vec<(PortId, PortId)> = cables_beyond(&up.running.known, &up.running.alive);
             let known = if lost.is_empty() { whole } else { Arc::new(whole.with_plugged(&lost)) };
@@ -70,20 +72,29 @@ pub(super) async fn bring_up<T: Transport>(
     unreachable!("the last of them is no trial")
 }
 
-/// Brings up the part of the subnet that is used at once: `used` is `fabric` without the elements set aside. Returns
-/// `None` if a trial finds that the forwarding tables in force do not lead to all of it.
+/// A fabric to bring up.
+struct BringUpTarget {
+    /// The fabric.
+    fabric: Arc<Fabric>,
+    /// The fabric without the elements set aside: the part that is used at once.
+    used: Arc<Fabric>,
+    /// Whether it is brought up only if the forwarding tables in force lead to all of it.
+    is_trial: bool,
+}
+
+/// Brings up the part of a fabric that is used at once. Returns `None` if a trial finds that the forwarding tables in
+/// force do not lead to all of it.
 async fn bring_up_used<T: Transport>(
     manager: &mut Manager<T>,
     context: &Context,
     found: &Discovered,
-    fabric: Arc<Fabric>,
-    used: Arc<Fabric>,
-    is_trial: bool,
+    target: BringUpTarget,
 ) -> Result<Option<BroughtUp>, SmError> {
     let (config, sm) = (&context.config, found.sm_port);
-    manager.set_topology(&fabric, sm);
+    let BringUpTarget { fabric, used, .. } = &target;
+    manager.set_topology(fabric, sm);
     manager.serve_waiting().await?;
-    refuse_adaptive(manager, &fabric, config, false).await?;
+    refuse_adaptive(manager, fabric, config, false).await?;
     let flows = installed::carries_traffic(&found.fabric, &found.port_states);
     // Compute and prove before any write: if either fails, the subnet stays untouched.
     let routing = computed(manager, config.planning, {
@@ -92,10 +103,10 @@ async fn bring_up_used<T: Transport>(
     });
     let routing = routing.await??;
     if flows {
-        return take_over(manager, context, found, (fabric, used), routing, is_trial).await;
+        return take_over(manager, context, found, target, routing).await;
     }
     let on_any_lanes = routing.on_any_lanes;
-    let mut up = brought_up(used, sm, routing, SubnetArrival::Cold);
+    let mut up = brought_up(target.used, sm, routing, SubnetArrival::Cold);
     let manner = match on_any_lanes {
         _ if config.takeover == Takeover::Rewrite && context.has_failed_often() => WriteManner::AroundOwn,
         true => WriteManner::LanesMayFollow,
@@ -106,22 +117,19 @@ async fn bring_up_used<T: Transport>(
     Ok(Some(up))
 }
 
-/// Takes over a subnet that carries traffic: as it runs, or mended, or rewritten by `routing`. What is set aside is not
-/// in `used`; where tables lead over it all the same, a change takes it out later.
+/// Takes over a subnet that carries traffic: as it runs, or mended, or rewritten by `routing`. Elements set aside are
+/// not in `target.used`; if tables lead over them all the same, a change takes them out later.
 async fn take_over<T: Transport>(
     manager: &mut Manager<T>,
     context: &Context,
     found: &Discovered,
-    (fabric, used): (Arc<Fabric>, Arc<Fabric>),
+    target: BringUpTarget,
     routing: FoundRouting,
-    is_trial: bool,
 ) -> Result<Option<BroughtUp>, SmError> {
     let (config, sm) = (&context.config, found.sm_port);
-    // What the tables route is what is there, unless a cable was lost under them.
-    let (mut known, mut served) = (fabric.clone(), fabric.clone());
-    let mut routed = None;
+    let BringUpTarget { fabric, used, is_trial } = target;
     let top = fabric.max_lid().unwrap_or_default();
-    let mut installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
+    let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
     manager.set_closed_ends(&installed.closed_ends(&fabric));
     // A proof cannot cover unknown tables: a device that does not report its own is left out, if the rest can do
     // without it.
@@ -140,7 +148,7 @@ async fn take_over<T: Transport>(
     let comparable = comparable(found, &fabric, &installed);
     let judged = move || verdict(input, comparable, used);
     let verdict = computed(manager, config.planning, judged).await?;
-    if is_trial && !matches!(verdict, Verdict::Adoptable { .. } | Verdict::AdoptableOnAnyLanes { .. }) {
+    if is_trial && !verdict.is_adoptable() {
         return Ok(None);
     }
     if config.takeover == Takeover::Proved
@@ -149,55 +157,128 @@ async fn take_over<T: Transport>(
         return Err(SmError::Foreign { why: why.to_string() });
     }
     part_from_later(manager, found, &fabric).await?;
-    let (half, arrival, pending) = match verdict {
-        Verdict::Adoptable { used, lost } => {
-            if !lost.is_empty() {
-                known = Arc::new(fabric.with_plugged(&lost));
-                log_lost(&known, &fabric);
-                routed = Some(Arc::new(used.with_plugged(&lost)));
-            }
-            served = used;
-            (installed.half, SubnetArrival::Adopted, None)
-        }
+    let taken = match verdict {
+        Verdict::Adoptable { used, lost } => adopt(fabric, installed, used, &lost),
         Verdict::AdoptableOnAnyLanes { why, tables, writes } => {
             tracing::warn!(%why, "the subnet is adopted, and gets other SL-to-VL tables");
             serve_all_lanes(manager, &fabric, config).await?;
-            installed.tables = tables;
-            (installed.half, SubnetArrival::Adopted, Some(Pending::Lanes { writes, ages: true }))
+            let pending = Pending::Lanes { writes, ages: true };
+            TakenOver::whole(fabric, tables, installed.half, SubnetArrival::Adopted, Some(pending))
         }
         Verdict::Recoverable { why, recovery } => {
-            let Recovery { kept, way, .. } = recovery;
-            tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
-            // Links to newcomers are left alone: neither they nor what is behind them is reached yet.
-            let reached = |port: &&PortId| fabric.node(fabric.port(**port).node).present;
-            // A device that does not answer may still send, and passes no token on: its links are taken down, or the
-            // first barrier would wait for ever (C.5).
-            manager.apply_each(&fabric, &Write::links_down(found.silent.iter().filter(reached))).await?;
-            serve_all_lanes(manager, &fabric, config).await?;
-            // What the plan begins with, once that is written.
-            recovery.first.iter().for_each(|write| installed.tables.apply(&fabric, write));
-            (kept, SubnetArrival::Recovered { way, why }, Some(Pending::Recovery(recovery)))
+            recover(manager, config, found, fabric, installed, why, recovery).await?
         }
         Verdict::Unproved { why } => {
-            // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this
-            // moment (E.7).
-            tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
-            // A manager that stops here leaves tables of two routings.
-            context.begin_recovery(manager.now_ns());
             let up = brought_up(fabric, sm, routing, SubnetArrival::Rewritten { why });
-            write(manager, config, &up.running, Some(installed.tables), WriteManner::Whole).await?;
-            return Ok(Some(up));
+            return rewrite(manager, context, up, installed.tables).await.map(Some);
         }
     };
-    // Which source sends by which path cannot be read back, so these tables were proved for every source on every path.
-    let running = running(served.clone(), sm, installed.tables, 1, None, half);
-    // Age limits too: the first barrier of a recovery counts by them.
-    set_up::everything(manager, &Basis::of(&running, config)).await?;
-    let tables = SubnetTables { port_states: running_states(&known, &running.tables), ..running.tables };
-    let change_is_due = routed.is_some();
-    let running = Running { known, routed: routed.unwrap_or(served), alive: fabric, tables, ..running };
-    let (routed_by, instead) = (None, routing.instead);
-    Ok(Some(BroughtUp { running, arrival, routed_by, instead, pending, change_is_due }))
+    taken.set_up(manager, config, sm, routing.instead).await.map(Some)
+}
+
+/// A subnet that carries traffic, as it is taken over.
+struct TakenOver {
+    /// The present fabric.
+    alive: Arc<Fabric>,
+    /// The same, with the lost cables that the tables lead over.
+    known: Arc<Fabric>,
+    /// The present part of the fabric that the tables serve.
+    served: Arc<Fabric>,
+    /// That part with the lost cables, if there are any.
+    routed: Option<Arc<Fabric>>,
+    /// The tables in force.
+    tables: SubnetTables,
+    /// The half in use.
+    half: Half,
+    arrival: SubnetArrival,
+    pending: Option<Pending>,
+}
+
+impl TakenOver {
+    /// A fabric whose tables serve all of it.
+    fn whole(
+        fabric: Arc<Fabric>,
+        tables: SubnetTables,
+        half: Half,
+        arrival: SubnetArrival,
+        pending: Option<Pending>,
+    ) -> TakenOver {
+        let (known, served) = (fabric.clone(), fabric.clone());
+        TakenOver { alive: fabric, known, served, routed: None, tables, half, arrival, pending }
+    }
+
+    /// Writes the settings of all ports.
+    async fn set_up<T: Transport>(
+        self,
+        manager: &mut Manager<T>,
+        config: &Config,
+        sm: PortId,
+        instead: Option<String>,
+    ) -> Result<BroughtUp, SmError> {
+        let TakenOver { alive, known, served, routed, tables, half, arrival, pending } = self;
+        // Which source sends by which path cannot be read back, so these tables were proved for every source on every
+        // path.
+        let running = running(served.clone(), sm, tables, 1, None, half);
+        // Age limits too: the first barrier of a recovery counts by them.
+        set_up::everything(manager, &Basis::of(&running, config)).await?;
+        let tables = SubnetTables { port_states: running_states(&known, &running.tables), ..running.tables };
+        let change_is_due = routed.is_some();
+        let running = Running { known, routed: routed.unwrap_or(served), alive, tables, ..running };
+        Ok(BroughtUp { running, arrival, routed_by: None, instead, pending, change_is_due })
+    }
+}
+
+/// Adopts tables as they stand. A change leads around lost cables next.
+fn adopt(fabric: Arc<Fabric>, installed: InstalledTables, used: Arc<Fabric>, lost: &[(PortId, PortId)]) -> TakenOver {
+    let InstalledTables { tables, half, .. } = installed;
+    let taken = TakenOver::whole(fabric.clone(), tables, half, SubnetArrival::Adopted, None);
+    if lost.is_empty() {
+        return TakenOver { served: used, ..taken };
+    }
+    let known = Arc::new(fabric.with_plugged(lost));
+    log_lost(&known, &fabric);
+    TakenOver { known, routed: Some(Arc::new(used.with_plugged(lost))), served: used, ..taken }
+}
+
+/// Prepares devices for the waves of a recovery.
+async fn recover<T: Transport>(
+    manager: &mut Manager<T>,
+    config: &Config,
+    found: &Discovered,
+    fabric: Arc<Fabric>,
+    installed: InstalledTables,
+    why: String,
+    recovery: Recovery,
+) -> Result<TakenOver, SmError> {
+    let Recovery { kept, way, .. } = recovery;
+    let mut tables = installed.tables;
+    tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
+    // Links to newcomers are left alone: neither they nor what is behind them is reached yet.
+    let reached = |port: &&PortId| fabric.node(fabric.port(**port).node).present;
+    // A device that does not answer may still send, and passes no token on: its links are taken down, or the first
+    // barrier would wait for ever (C.5).
+    manager.apply_each(&fabric, &Write::links_down(found.silent.iter().filter(reached))).await?;
+    serve_all_lanes(manager, &fabric, config).await?;
+    // The plan begins with the tables as these first writes leave them.
+    recovery.first.iter().for_each(|write| tables.apply(&fabric, write));
+    let arrival = SubnetArrival::Recovered { way, why };
+    Ok(TakenOver::whole(fabric, tables, kept, arrival, Some(Pending::Recovery(recovery))))
+}
+
+/// Rewrites a subnet that holds these tables in place. ACTIVE ports stay so, and data flows while entries of both
+/// routings are in force: no proof covers this moment (E.7).
+async fn rewrite<T: Transport>(
+    manager: &mut Manager<T>,
+    context: &Context,
+    up: BroughtUp,
+    held: SubnetTables,
+) -> Result<BroughtUp, SmError> {
+    let why = up.arrival.why().unwrap_or_default();
+    tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
+    // A manager that stops here leaves tables of two routings.
+    context.begin_recovery(manager.now_ns());
+    write(manager, &context.config, &up.running, Some(held), WriteManner::Whole).await?;
+    Ok(up)
 }
 
 /// Takes up the change that an earlier manager left, as its journal has it, if devices hold what they may hold in its
@@ -276,6 +357,11 @@ enum Verdict {
 }
 
 impl Verdict {
+    /// Whether the forwarding tables may stay in force.
+    fn is_adoptable(&self) -> bool {
+        matches!(self, Verdict::Adoptable { .. } | Verdict::AdoptableOnAnyLanes { .. })
+    }
+
     /// The reason that some moment would not be proved, if there is such a moment.
     fn unproved(&self) -> Option<&str> {
         match self {
@@ -356,102 +442,6 @@ pub(super) fn note_too_short<T: Transport>(manager: &mut Manager<T>, found: &Dis
             manager.device_fails(switch, AttributeId::SwitchInfo, Method::Get, why, true);
         }
     }
-}
-
-/// The LMC to bring the subnet up with. A subnet that carries traffic keeps its own, since another one would move LIDs
-/// under that traffic. The wanted one applies where nothing flows, or where it is required.
-pub(super) fn lmc_to_keep(found: &Discovered, wanted: Lmc, is_required: bool) -> Lmc {
-    if is_required || !installed::carries_traffic(&found.fabric, &found.port_states) {
-        return wanted;
-    }
-    let fabric = &found.fabric;
-    let addressed = fabric.end_ports().filter(|&port| is_active(found, port) && fabric.port(port).lid.is_some());
-    let Some(held) = of_most(addressed.map(|port| fabric.port(port).lmc)) else { return wanted };
-    if held < wanted {
-        tracing::warn!(%held, %wanted, "the subnet carries traffic under a lesser LMC, which is kept: with LMC 0 no change can \
-            move hosts to other LIDs, so that only changes by forwarding entries alone are made (--lmc to have it changed)");
-    }
-    held
-}
-
-/// The most data VLs to bring the subnet up with. A subnet that carries traffic keeps its own, since packets stand in
-/// them and more come into operation only while links are down. The wanted number applies where nothing flows, where no
-/// port reports its number, or where it is required.
-pub(super) fn data_vls_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u8 {
-    let fabric = &found.fabric;
-    if config.data_vls_are_required || !installed::carries_traffic(fabric, &found.port_states) {
-        return config.data_vls;
-    }
-    let wanted = config.data_vls;
-    let held = lanes_of_most(manager, found).unwrap_or(wanted);
-    if held < wanted {
-        tracing::warn!(%held, %wanted, "the subnet carries traffic on fewer data VLs, which are kept: a change by `double` \
-            needs two (--vls to have it changed, for which links go down)");
-    }
-    held
-}
-
-/// The GID prefix to bring the subnet up with. A subnet that carries traffic keeps its own, since hosts are addressed
-/// by it. The wanted one applies where nothing flows, or where it is required.
-pub(super) fn prefix_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u64 {
-    let wanted = config.subnet_prefix;
-    let ends = found.fabric.end_ports().filter(|&port| is_active(found, port));
-    let held = of_most(ends.filter_map(|port| manager.port_info(port)).map(|info| info.gid_prefix));
-    let Some(held) = held.filter(|&held| held != wanted && held != 0) else { return wanted };
-    if config.subnet_prefix_is_required {
-        tracing::warn!("hosts get the GID prefix {wanted:016x}, and had {held:016x}: their GIDs change");
-        return wanted;
-    }
-    tracing::info!(
-        "the subnet carries traffic under the GID prefix {held:016x}, which is kept (--subnet-prefix to have it changed)"
-    );
-    held
-}
-
-/// The protection by the M_Key to bring the subnet up with: the stricter of the configured one and that of most ports
-/// that carry data and hold this key, since an earlier manager had a reason for it. A lease is not kept: nothing renews
-/// it.
-pub(super) fn protection_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u8 {
-    let wanted = config.m_key_protection;
-    if config.m_key == 0 {
-        return wanted;
-    }
-    let ends = found.fabric.end_ports().filter(|&port| is_active(found, port));
-    let infos: Vec<_> = ends.filter_map(|port| manager.port_info(port)).collect();
-    let keyed = || infos.iter().filter(|info| info.m_key == config.m_key);
-    let lease = of_most(keyed().map(|info| info.m_key_lease_period));
-    if let Some(lease) = lease.filter(|&held| held != config.m_key_lease_s) {
-        tracing::warn!("ports forgot their M_Key {lease} s after a violation, and keep it for ever now");
-    }
-    let Some(held) = of_most(keyed().map(|info| info.m_key_protect_bits)).filter(|&held| held > wanted) else {
-        return wanted;
-    };
-    tracing::info!("ports are under M_Key protection {held}, which is kept");
-    held
-}
-
-/// The number of data VLs in operation at most ports that carry data; `None` if no port reports it.
-fn lanes_of_most<T: Transport>(manager: &Manager<T>, found: &Discovered) -> Option<u8> {
-    of_most(carrying(found).filter_map(|port| manager.port_info(port)?.operational_vls.lanes()))
-}
-
-/// Cabled ports that let data through.
-fn carrying(found: &Discovered) -> impl Iterator<Item = PortId> + '_ {
-    let cabled = found.fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(id, _)| id);
-    cabled.filter(|&port| is_active(found, port))
-}
-
-/// The most frequent value, the smallest on a tie; `None` for an empty list. Callers pass values of ports that carry
-/// data: other ports hold values from elsewhere, and are written before they carry any.
-fn of_most<T: Ord>(held: impl Iterator<Item = T>) -> Option<T> {
-    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
-    held.for_each(|value| *counts.entry(value).or_default() += 1);
-    let most = counts.values().copied().max()?;
-    counts.into_iter().find(|&(_, count)| count == most).map(|(value, _)| value)
-}
-
-fn is_active(found: &Discovered, port: PortId) -> bool {
-    found.port_states[port.index()] == PortState::Active
 }
 
 /// Owners of LIDs that carry data and may keep these LIDs; port 0 of a switch carries data if another port of the

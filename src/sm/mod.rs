@@ -21,6 +21,7 @@ mod error;
 mod fair;
 mod fallback;
 mod groups;
+mod inherited;
 mod installed;
 mod keys;
 pub mod lifecycle;

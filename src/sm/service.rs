@@ -9,6 +9,7 @@ use super::bring_up;
 use super::context::Context;
 use super::degraded;
 use super::error::SmError;
+use super::inherited;
 use super::keys;
 use super::lifecycle::{self, BACK_OFF_NS, LifecycleCommand, LifecycleEvent, LifecycleState, RetiredHalf, STANDS_NS};
 use super::mailbox::Happening;
@@ -140,6 +141,9 @@ impl Refusals {
     }
 }
 
+/// The answer to a command: an event, if it has one.
+type CommandAnswer = Result<Option<LifecycleEvent>, SmError>;
+
 /// The port, with what is known of its subnet.
 enum Subnet<T> {
     /// Not up: only the result of the last sweep, which the next sweep replaces.
@@ -173,73 +177,40 @@ impl<T: Transport> Service<T> {
         command: LifecycleCommand,
     ) -> Result<(Service<T>, Option<LifecycleEvent>), SmError> {
         let now_ns = self.subnet.now_ns();
-        let answer = match command {
-            LifecycleCommand::Answer(order, answer) => {
+        let (subnet, answer) = match (command, self.subnet) {
+            (LifecycleCommand::Answer(order, answer), subnet) => {
                 context.post(now_ns, Happening::Answered(order, answer));
-                return Ok((self, None));
+                (subnet, Ok(None))
             }
-            LifecycleCommand::Announce(why) => {
+            (LifecycleCommand::Announce(why), subnet) => {
                 context.post(now_ns, Happening::Begun { why });
-                return Ok((self, None));
+                (subnet, Ok(None))
             }
-            LifecycleCommand::Report(why) => {
-                self.report(context, why);
-                return Ok((self, None));
+            (LifecycleCommand::Report(why), subnet) => {
+                report(&subnet, context, why);
+                (subnet, Ok(None))
             }
-            LifecycleCommand::ReportUnfinished { is_owed } => {
-                return self.report_unfinished(context, is_owed).map(|()| (self, None));
+            (LifecycleCommand::ReportUnfinished { is_owed }, subnet) => {
+                report_unfinished(&subnet, context, is_owed)?;
+                (subnet, Ok(None))
             }
-            command => match self.subnet {
-                Subnet::Down(mut manager, _) if matches!(command, LifecycleCommand::OpenEnds) => {
-                    let opened = opening::open_ends(&mut manager, context).await;
-                    self.subnet = Subnet::Down(manager, None);
-                    match opened {
-                        Ok(None) => {}
-                        Ok(Some(why)) => self.report(context, why),
-                        Err(error) if error.is_fatal() => return Err(error),
-                        Err(error) => tracing::warn!(%error, "opening end ports"),
-                    }
-                    return Ok((self, None));
-                }
-                Subnet::Down(mut manager, _) if matches!(command, LifecycleCommand::Resign) => {
-                    let answer = match manager.indispensable_fault(self.attempt.began_ns) {
-                        Some(fault) => {
-                            tracing::error!(device = %fault.name, attribute = ?fault.attribute, "the manager's own part fails");
-                            self.peers.resign(&mut manager, &context.responder, &context.mailbox).await
-                        }
-                        None => Ok(None),
-                    };
-                    self.subnet = Subnet::Down(manager, None);
-                    answer
-                }
-                Subnet::Down(manager, found) => {
-                    let answer;
-                    (self.subnet, answer) = match command {
-                        LifecycleCommand::Look => look(manager, &mut self.peers, context).await,
-                        LifecycleCommand::BringUp => {
-                            bring_up(manager, found, context, &mut self.attempt, self.wished).await
-                        }
-                        other => unreachable!("{} is commanded only while the subnet is up", other.name()),
-                    };
-                    answer.map(Some)
-                }
-                Subnet::Up(mut upkeep) if matches!(command, LifecycleCommand::Abandon) => {
-                    upkeep.abandon();
-                    self.subnet = Subnet::Down(Box::new(upkeep.into_manager(context)), None);
-                    return Ok((self, None));
-                }
-                Subnet::Up(upkeep) if matches!(command, LifecycleCommand::StepDown) => {
-                    self.subnet = Subnet::Down(Box::new(upkeep.into_manager(context)), None);
-                    Ok(None)
-                }
-                Subnet::Up(mut upkeep) => {
-                    let answer = upkeep.carry_out(&mut self.peers, context, command).await;
-                    self.subnet = Subnet::Up(upkeep);
-                    answer
-                }
-            },
+            (command, Subnet::Down(manager, found)) => {
+                let (peers, attempt) = (&mut self.peers, &mut self.attempt);
+                carry_out_down(manager, found, context, peers, attempt, self.wished, command).await
+            }
+            (command, Subnet::Up(upkeep)) => carry_out_up(upkeep, context, &mut self.peers, command).await,
         };
-        let answer = match answer {
+        self.subnet = subnet;
+        let event = self.event_of(answer)?;
+        Ok((self, event))
+    }
+
+    /// Turns the answer to a command into an event.
+    ///
+    /// # Errors
+    /// The manager ends: its own port failed, or it was to run only until the subnet is up.
+    fn event_of(&mut self, answer: CommandAnswer) -> CommandAnswer {
+        let event = match answer {
             Err(error) if error.is_fatal() => return Err(error),
             Err(error) if self.until == RunUntil::Up => return Err(error),
             Err(SmError::Unreached { .. }) => Some(LifecycleEvent::Unreached),
@@ -247,32 +218,10 @@ impl<T: Transport> Service<T> {
             Err(error) => Some(LifecycleEvent::Failed(error.to_string())),
             Ok(event) => event,
         };
-        if matches!(answer, Some(LifecycleEvent::BroughtUp(_) | LifecycleEvent::Failed(_))) {
+        if matches!(event, Some(LifecycleEvent::BroughtUp(_) | LifecycleEvent::Failed(_))) {
             self.refusals = Refusals::default();
         }
-        Ok((self, answer))
-    }
-
-    fn report(&self, context: &Context, why: String) {
-        // While the subnet is down, only this shows what it lacks.
-        if let Subnet::Down(manager, _) = &self.subnet {
-            let view = &mut context.mailbox.borrow_mut().view;
-            (view.degraded, view.closed_ends) = (degraded::list(manager), manager.closed_ends());
-        }
-        context.post(self.subnet.now_ns(), Happening::Failed(why));
-    }
-
-    /// Reports what a stopping manager leaves behind, if anything: an unfinished change or recovery, its own or one
-    /// that it continued; or closed end ports, no matter who closed them.
-    fn report_unfinished(&self, context: &Context, is_owed: bool) -> Result<(), SmError> {
-        let mut mailbox = context.mailbox.borrow_mut();
-        mailbox.view.closed_ends = match &self.subnet {
-            Subnet::Down(manager, _) => manager.closed_ends(),
-            Subnet::Up(upkeep) => upkeep.driver.subnet().manager().closed_ends(),
-        };
-        let Some(left) = mailbox.left_behind_owing(is_owed) else { return Ok(()) };
-        tracing::error!("{left}");
-        Err(left)
+        Ok(event)
     }
 
     /// Waits for the next event, carrying out the election's commands meanwhile.
@@ -292,6 +241,104 @@ impl<T: Transport> Service<T> {
             }
         }
     }
+}
+
+/// Carries out one command while the subnet is not up.
+async fn carry_out_down<T: Transport>(
+    mut manager: Box<Manager<T>>,
+    found: Option<Box<Discovered>>,
+    context: &mut Context,
+    peers: &mut PeerManagers,
+    attempt: &mut Attempt,
+    wished: SubnetWish,
+    command: LifecycleCommand,
+) -> (Subnet<T>, CommandAnswer) {
+    match command {
+        LifecycleCommand::OpenEnds => {
+            let answer = open_ends(&mut manager, context).await;
+            (Subnet::Down(manager, None), answer)
+        }
+        LifecycleCommand::Resign => {
+            let answer = match manager.indispensable_fault(attempt.began_ns) {
+                Some(fault) => {
+                    tracing::error!(device = %fault.name, attribute = ?fault.attribute, "the manager's own part fails");
+                    peers.resign(&mut manager, &context.responder, &context.mailbox).await
+                }
+                None => Ok(None),
+            };
+            (Subnet::Down(manager, None), answer)
+        }
+        LifecycleCommand::Look => {
+            let (subnet, event) = look(manager, peers, context).await;
+            (subnet, event.map(Some))
+        }
+        LifecycleCommand::BringUp => {
+            let (subnet, event) = bring_up(manager, found, context, attempt, wished).await;
+            (subnet, event.map(Some))
+        }
+        other => unreachable!("{} is commanded only while the subnet is up", other.name()),
+    }
+}
+
+/// Carries out one command while the subnet is up.
+async fn carry_out_up<T: Transport>(
+    mut upkeep: Box<Upkeep<T>>,
+    context: &mut Context,
+    peers: &mut PeerManagers,
+    command: LifecycleCommand,
+) -> (Subnet<T>, CommandAnswer) {
+    match command {
+        LifecycleCommand::Abandon => {
+            upkeep.abandon();
+            (Subnet::Down(Box::new(upkeep.into_manager(context)), None), Ok(None))
+        }
+        LifecycleCommand::StepDown => (Subnet::Down(Box::new(upkeep.into_manager(context)), None), Ok(None)),
+        command => {
+            let answer = upkeep.carry_out(peers, context, command).await;
+            (Subnet::Up(upkeep), answer)
+        }
+    }
+}
+
+/// Opens end ports, and reports what that leaves unproved. Only a failure of the manager's own port is an error.
+async fn open_ends<T: Transport>(manager: &mut Manager<T>, context: &mut Context) -> CommandAnswer {
+    match opening::open_ends(manager, context).await {
+        Ok(None) => {}
+        Ok(Some(why)) => {
+            show_lacks(manager, context);
+            context.post(manager.now_ns(), Happening::Failed(why));
+        }
+        Err(error) if error.is_fatal() => return Err(error),
+        Err(error) => tracing::warn!(%error, "opening end ports"),
+    }
+    Ok(None)
+}
+
+/// Reports a failure.
+fn report<T: Transport>(subnet: &Subnet<T>, context: &Context, why: String) {
+    if let Subnet::Down(manager, _) = subnet {
+        show_lacks(manager, context);
+    }
+    context.post(subnet.now_ns(), Happening::Failed(why));
+}
+
+/// Shows what the subnet lacks. While it is down, only this does.
+fn show_lacks<T: Transport>(manager: &Manager<T>, context: &Context) {
+    let view = &mut context.mailbox.borrow_mut().view;
+    (view.degraded, view.closed_ends) = (degraded::list(manager), manager.closed_ends());
+}
+
+/// Reports what a stopping manager leaves behind, if anything: an unfinished change or recovery, its own or one
+/// that it continued; or closed end ports, no matter who closed them.
+fn report_unfinished<T: Transport>(subnet: &Subnet<T>, context: &Context, is_owed: bool) -> Result<(), SmError> {
+    let mut mailbox = context.mailbox.borrow_mut();
+    mailbox.view.closed_ends = match subnet {
+        Subnet::Down(manager, _) => manager.closed_ends(),
+        Subnet::Up(upkeep) => upkeep.driver.subnet().manager().closed_ends(),
+    };
+    let Some(left) = mailbox.left_behind_owing(is_owed) else { return Ok(()) };
+    tracing::error!("{left}");
+    Err(left)
 }
 
 /// The next order, as far as orders can be taken while the subnet is not up.
@@ -380,13 +427,13 @@ async fn bring_up<T: Transport>(
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
     manager.forget_p_keys();
-    context.config.lmc = bring_up::lmc_to_keep(&found, wished.lmc, context.config.lmc_is_required);
+    context.config.lmc = inherited::lmc_to_keep(&found, wished.lmc, context.config.lmc_is_required);
     context.config.subnet_prefix = wished.subnet_prefix;
-    context.config.subnet_prefix = bring_up::prefix_to_keep(&manager, &found, &context.config);
+    context.config.subnet_prefix = inherited::prefix_to_keep(&manager, &found, &context.config);
     context.config.m_key_protection = wished.m_key_protection;
-    context.config.m_key_protection = bring_up::protection_to_keep(&manager, &found, &context.config);
+    context.config.m_key_protection = inherited::protection_to_keep(&manager, &found, &context.config);
     context.config.data_vls = wished.data_vls;
-    context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
+    context.config.data_vls = inherited::data_vls_to_keep(&manager, &found, &context.config);
     match bring_up_responsive(&mut manager, &mut found, context).await {
         Ok(up) => end_bring_up(*manager, up, context, attempt).await,
         Err(error) => (Subnet::Down(manager, None), Err(error)),

@@ -8,7 +8,7 @@
 use super::error::SmError;
 use super::upkeep::Upkeep;
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Guid, PortNum};
+use crate::ids::{PortName, PortNum};
 use crate::subnet::MayRegister;
 use crate::transport::Transport;
 use std::collections::{BTreeSet, VecDeque};
@@ -24,8 +24,8 @@ const WARNS_AT: u32 = 3;
 /// An end port whose clients are still to be asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waiting {
-    /// The GUID of its node, and its number there. Indices change when the known fabric grows.
-    port: (Guid, PortNum),
+    /// By name, since indices change when the known fabric grows.
+    port: PortName,
     /// Number of requests that it did not take.
     failed: u32,
 }
@@ -48,9 +48,9 @@ pub(super) struct Registering {
 
 impl Registering {
     /// Adds ports that are not waiting already.
-    fn owe(&mut self, ports: impl Iterator<Item = (Guid, PortNum)>) {
+    fn owe(&mut self, ports: impl Iterator<Item = PortName>) {
         let later = self.later.iter().map(|(_, waiting)| waiting);
-        let waiting: BTreeSet<(Guid, PortNum)> = self.now.iter().chain(later).map(|waiting| waiting.port).collect();
+        let waiting: BTreeSet<PortName> = self.now.iter().chain(later).map(|waiting| waiting.port).collect();
         self.now.extend(ports.filter(|port| !waiting.contains(port)).map(|port| Waiting { port, failed: 0 }));
     }
 
@@ -122,13 +122,12 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// The port, if it is routed and there.
-    fn found(&self, (guid, num): (Guid, PortNum)) -> Option<PortId> {
+    fn found(&self, name: PortName) -> Option<PortId> {
         let running = self.driver.running();
         let is_there = |fabric: &Fabric, port: PortId| {
-            fabric.node(fabric.port(port).node).present && (num == PortNum::ZERO || fabric.peer(port).is_some())
+            fabric.node(fabric.port(port).node).present && (name.num == PortNum::ZERO || fabric.peer(port).is_some())
         };
-        let node = running.routed.by_guid(guid)?;
-        let port = running.routed.port_at(node, num)?;
+        let port = running.routed.port_named(name)?;
         (is_there(&running.routed, port) && is_there(&running.alive, port)).then_some(port)
     }
 

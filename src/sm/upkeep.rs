@@ -33,7 +33,7 @@ use crate::change::{self, Prepared};
 use crate::drain::Ticket;
 use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running, Sighting};
 use crate::fabric::{Fabric, NodeId, PortId, difference};
-use crate::ids::PortNum;
+use crate::ids::{PortName, PortNum};
 use crate::machine::Outcome;
 use crate::plan::{self, Assumption, Lanes, Scheme};
 use crate::subnet::{AWAY_NS, Manager, SubnetEvent, SubnetManager, WriteOrder};
@@ -883,14 +883,13 @@ fn changed(record: ChangeRecord) -> LifecycleEvent {
 
 /// The known fabric without the cables of ports that were found cabled to another peer.
 fn without_recabled(known: &Fabric, found: &Fabric) -> Fabric {
-    let place = |fabric: &Fabric, port: PortId| (fabric.node(fabric.port(port).node).guid, fabric.port(port).num);
-    let there = |(guid, num): (crate::ids::Guid, PortNum)| {
-        let node = found.by_guid(guid).filter(|&node| found.node(node).present)?;
-        found.peer(found.port_at(node, num)?).map(|peer| place(found, peer))
+    let there = |port: PortName| {
+        let port = found.port_named(port).filter(|&port| found.node(found.port(port).node).present)?;
+        found.peer(port).map(|peer| found.port_name(peer))
     };
     // A device that was not found disproves nothing: its cables stay known.
     let moved = |&(a, b): &(PortId, PortId)| {
-        let (at_a, at_b) = (place(known, a), place(known, b));
+        let (at_a, at_b) = (known.port_name(a), known.port_name(b));
         there(at_a).is_some_and(|peer| peer != at_b) || there(at_b).is_some_and(|peer| peer != at_a)
     };
     let gone: Vec<PortId> = known.links().filter(moved).map(|(a, _)| a).collect();

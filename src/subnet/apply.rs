@@ -254,7 +254,7 @@ impl<T: Transport> Manager<T> {
     /// end ports follow by itself, and a scheme that stops all ports starts them together.
     fn stages(&self, fabric: &Fabric, wave: &JobList<'_>) -> Vec<Vec<usize>> {
         let is_active = |port: PortId| {
-            let held = self.port_infos.get(&fabric.place(port));
+            let held = self.port_infos.get(&fabric.port_name(port));
             fabric.port(port).num != PortNum::ZERO
                 && held.is_some_and(|held| held.port_state == wire::PortState::Active)
         };
@@ -303,7 +303,7 @@ impl<T: Transport> Manager<T> {
 
     fn note_ports(&mut self, fabric: &Fabric, holds: Vec<(PortId, PortInfo)>) {
         for (port, info) in holds {
-            self.holds(fabric.place(port), info);
+            self.holds(fabric.port_name(port), info);
         }
     }
 
@@ -431,7 +431,7 @@ impl<T: Transport> Manager<T> {
         let (job, tag) = (&wave.jobs[tag], tag as u64);
         match &job.kind {
             Kind::Table(_) => job.set(queue, tag, wave.data(job)),
-            Kind::Port(port, change) => match self.port_infos.get(&fabric.place(*port)) {
+            Kind::Port(port, change) => match self.port_infos.get(&fabric.port_name(*port)) {
                 Some(known) => job.set_port(queue, tag, known, *change),
                 None => job.get(queue, tag),
             },

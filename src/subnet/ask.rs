@@ -4,7 +4,7 @@ use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, answered_or_failed};
 use super::{DeviceFault, REQUESTS_AT_A_TIME, SubnetError, Timing};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Guid, PortNum};
+use crate::ids::{Guid, PortName, PortNum};
 use crate::transport::Transport;
 use crate::wire::{
     AttributeId, Method, NodeInfo, PortInfo, SMP_DATA_SIZE, SlToVlModifier, SwitchInfo, VlCount, capability,
@@ -204,7 +204,7 @@ impl<T: Transport> Manager<T> {
 
     /// The last PortInfo that a port reported, if any.
     pub fn port_info(&self, port: PortId) -> Option<&PortInfo> {
-        self.port_infos.get(&self.topology.as_ref()?.fabric.place(port))
+        self.port_infos.get(&self.topology.as_ref()?.fabric.port_name(port))
     }
 
     /// Whether a device has no SL-to-VL tables for what leaves by a port: the port has one data lane, on which every
@@ -322,9 +322,9 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Keeps the PortInfo that a port was read to hold, as the base of the next `Set`.
-    pub(super) fn holds(&mut self, place: (Guid, PortNum), info: PortInfo) {
-        self.asked_clients.is_seen(place, info.port_state);
-        self.port_infos.insert(place, info);
+    pub(super) fn holds(&mut self, port: PortName, info: PortInfo) {
+        self.asked_clients.is_seen(port, info.port_state);
+        self.port_infos.insert(port, info);
     }
 
     /// Keeps a reported PortInfo or SwitchInfo as the base of the next `Set`.
@@ -335,7 +335,7 @@ impl<T: Transport> Manager<T> {
         match attribute {
             AttributeId::PortInfo => {
                 let num = PortNum(request.modifier as u8);
-                self.holds((guid, num), PortInfo::decode(data));
+                self.holds(PortName { guid, num }, PortInfo::decode(data));
             }
             AttributeId::SwitchInfo => {
                 if let Some((_, held)) = self.node_infos.get_mut(&guid) {

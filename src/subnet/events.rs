@@ -8,7 +8,7 @@ use super::manager::{Failed, KnownTopology, Manager, answered_or_failed};
 use super::paths::DirectedPath;
 use super::{SubnetError, SubnetEvent};
 use crate::fabric::{NodeId, Port};
-use crate::ids::{Guid, Lid, PortNum};
+use crate::ids::{Lid, PortName, PortNum};
 use crate::transport::{Datagram, Transport};
 use crate::wire::{AttributeId, Method, Notice, PortInfo, PortState, Smp, SwitchInfo, Trap, capability};
 use std::collections::BTreeSet;
@@ -45,7 +45,7 @@ impl<T: Transport> Manager<T> {
                 if capability_mask & capability::IS_SM != 0 && self.callers.len() < MOST_CALLERS {
                     self.callers.insert(datagram.lid);
                 }
-                let port = owner(lid).zip(fabric).map(|(port, fabric)| fabric.place(port));
+                let port = owner(lid).zip(fabric).map(|(port, fabric)| fabric.port_name(port));
                 self.events.push_back(SubnetEvent::EndPortChanged { lid, port });
             }
             Trap::GidInService { .. }
@@ -120,39 +120,39 @@ impl<T: Transport> Manager<T> {
         let now_ns = self.transport.now_ns();
         let has_switches = self.topology.as_ref().is_some_and(|known| known.fabric.switches().next().is_some());
         let sweeps_often = has_switches && self.timing.light_sweep_ns.is_some_and(|period_ns| period_ns <= OWN_PORT_NS);
-        let Some((place, device)) = self.own_place() else { return Ok(false) };
+        let Some((port, device)) = self.own_port_and_device() else { return Ok(false) };
         // Without a switch nobody else reports it, and another question may have shown it in passing.
         let was_active =
-            !has_switches || self.port_infos.get(&place).is_some_and(|known| known.port_state == PortState::Active);
+            !has_switches || self.port_infos.get(&port).is_some_and(|known| known.port_state == PortState::Active);
         if sweeps_often || !was_active || now_ns < self.own_port_due_ns {
             return Ok(false);
         }
         self.own_port_due_ns = now_ns.saturating_add(OWN_PORT_NS);
         let mut exchange = Exchange::of_one_round(self.timing);
-        exchange.submit_once(own_port_info(place, device));
+        exchange.submit_once(own_port_info(port, device));
         let mut read = None;
         self.run(&mut exchange, |_: &mut Exchange, done| read = read_port_info(done)).await?;
         let Some(info) = read.filter(|info| info.port_state != PortState::Active) else { return Ok(false) };
-        self.own_port_is(place, info);
+        self.own_link_went_down(port, info);
         Ok(true)
     }
 
-    fn own_port_is(&mut self, place: (Guid, PortNum), info: PortInfo) {
+    fn own_link_went_down(&mut self, port: PortName, info: PortInfo) {
         tracing::info!(state = ?info.port_state, "the link of the manager's own port went down");
-        self.holds(place, info);
+        self.holds(port, info);
     }
 
     /// Whether the manager's own port had no link when it was last read.
     pub(super) fn own_port_is_down(&self) -> bool {
-        let info = self.own_place().and_then(|(place, _)| self.port_infos.get(&place));
+        let info = self.own_port_and_device().and_then(|(port, _)| self.port_infos.get(&port));
         info.is_some_and(|info| info.port_state == PortState::Down)
     }
 
     /// The manager's own port, if it has a cable of its own, and its device.
-    fn own_place(&self) -> Option<((Guid, PortNum), NodeId)> {
+    fn own_port_and_device(&self) -> Option<(PortName, NodeId)> {
         let KnownTopology { fabric, sm, .. } = self.topology.as_ref()?;
         let Port { node, num, .. } = *fabric.port(*sm);
-        (num != PortNum::ZERO).then(|| (fabric.place(*sm), node))
+        (num != PortNum::ZERO).then(|| (fabric.port_name(*sm), node))
     }
 
     /// Runs the light sweep now. Returns its duration in nanoseconds; what it finds are events.
@@ -178,10 +178,9 @@ impl<T: Transport> Manager<T> {
             }
         }
         let before = |(node, _)| topology.paths.switch_before(&topology.fabric, node).map(|before| before.0);
-        let was_active =
-            |place: &_| self.port_infos.get(place).is_some_and(|info| info.port_state == PortState::Active);
-        let own = self.own_place().filter(|(place, _)| was_active(place));
-        let asked_of_own = own.map(|(place, device)| own_port_info(place, device));
+        let was_active = |port: &_| self.port_infos.get(port).is_some_and(|info| info.port_state == PortState::Active);
+        let own = self.own_port_and_device().filter(|(port, _)| was_active(port));
+        let asked_of_own = own.map(|(port, device)| own_port_info(port, device));
         exchange.ask_on_the_way(topology.fabric.nodes().map(before).collect(), asked_of_own);
         // A bit that stays set says nothing new; traps of such a switch, and the ends of its cables, still do.
         let is_cleared = |switch: &NodeId| self.clears_bit_of(&topology.fabric, *switch);
@@ -218,18 +217,18 @@ impl<T: Transport> Manager<T> {
         };
         let events: Vec<SubnetEvent> = seen.iter().map(event).collect();
         self.events.extend(events);
-        if let Some(((place, _), info)) = own.zip(own_is_down) {
-            self.events.push_back(SubnetEvent::EndPortChanged { lid: info.lid, port: Some(place) });
-            self.own_port_is(place, info);
+        if let Some(((port, _), info)) = own.zip(own_is_down) {
+            self.events.push_back(SubnetEvent::EndPortChanged { lid: info.lid, port: Some(port) });
+            self.own_link_went_down(port, info);
         }
         ran
     }
 }
 
 /// The request for the state of the manager's own port.
-fn own_port_info((_, num): (Guid, PortNum), device: NodeId) -> MadRequest {
+fn own_port_info(port: PortName, device: NodeId) -> MadRequest {
     let own = DirectedPath::default();
-    MadRequest::get(device.0, device.0.into(), own, AttributeId::PortInfo, num.0.into())
+    MadRequest::get(device.0, device.0.into(), own, AttributeId::PortInfo, port.num.0.into())
 }
 
 fn read_port_info(done: Completed) -> Option<PortInfo> {

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Guid, Half, Lid, PortNum, ReservedLevel, Sl, VlSet};
+use crate::ids::{Guid, Half, Lid, PortName, PortNum, ReservedLevel, Sl, VlSet};
 use crate::tables::{RoundTrip, Write};
 use crate::transport::{Datagram, Transport};
 use crate::wire::vendor::DrainToken;
@@ -94,8 +94,8 @@ pub struct Manager<T> {
     pub(super) last_trap: BTreeMap<(Lid, u16), (u64, u64)>,
     /// Unprocessed reports of drain tokens, with the sender's LID and the port that they name.
     pub(super) token_reports: Vec<TokenReport>,
-    /// The last PortInfo of each port, by node GUID and number.
-    pub(super) port_infos: BTreeMap<(Guid, PortNum), PortInfo>,
+    /// The last PortInfo of each port.
+    pub(super) port_infos: BTreeMap<PortName, PortInfo>,
     /// The P_Key tables of ports.
     pub(super) held_keys: HeldKeys,
     /// The last NodeInfo and SwitchInfo of each device, by its GUID.
@@ -817,7 +817,7 @@ impl<T: Transport> Manager<T> {
         // is read: what waits is served meanwhile.
         let settled = self.transport.now_ns() >= self.quiet_at_ns;
         self.serve_waiting().await?;
-        sweep.port_infos().for_each(|(place, info)| self.holds(place, info.clone()));
+        sweep.port_infos().for_each(|(port, info)| self.holds(port, info.clone()));
         for (guid, info, switch) in sweep.node_infos() {
             self.node_infos.insert(guid, (info.clone(), switch.cloned()));
         }
@@ -873,7 +873,9 @@ impl<T: Transport> Manager<T> {
         let rest = DirectedPaths::new(&fabric.without_nodes(&omitted), *sm);
         let is_gone = |(near, far): (PortId, PortId)| {
             let [near, far] = [near, far].map(|port| fabric.port(port));
-            rest.reaches(near.node) && out.contains(&guid(far.node)) && sweep.is_gone(guid(near.node), near.num)
+            rest.reaches(near.node)
+                && out.contains(&guid(far.node))
+                && sweep.is_gone(PortName { guid: guid(near.node), num: near.num })
         };
         fabric.links().any(|(a, b)| is_gone((a, b)) || is_gone((b, a)))
     }

@@ -51,7 +51,7 @@ pub use timing::Timing;
 
 use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Guid, Half, Lid, PortNum, ReservedLevel, VlSet};
+use crate::ids::{Guid, Half, Lid, PortName, ReservedLevel, VlSet};
 use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -101,7 +101,7 @@ pub enum SubnetEvent {
         /// The sender's LID.
         lid: Lid,
         /// The port, if its LID is known.
-        port: Option<(Guid, PortNum)>,
+        port: Option<PortName>,
     },
     /// The light sweep found the port-change bit of a switch set.
     PortsChanged {

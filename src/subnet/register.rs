@@ -10,7 +10,7 @@ use super::exchange::{Completed, Exchange, MadAnswer, MadData};
 use super::manager::{Manager, answered_or_failed};
 use super::{Ask, RequestTarget, SubnetError};
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Guid, PortNum};
+use crate::ids::{PortName, PortNum};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method, PortInfo, PortState, capability};
 use std::collections::BTreeSet;
@@ -21,16 +21,16 @@ pub(super) struct AskedClients {
     /// Whether clients are asked at all, other than by changes that move them.
     asks: bool,
     /// The ports that were asked and have kept their links since.
-    asked: BTreeSet<(Guid, PortNum)>,
+    asked: BTreeSet<PortName>,
     /// Until when a copy of a `Set` that nobody waited for may be in flight.
     copies_until_ns: u64,
 }
 
 impl AskedClients {
     /// Notes that a port was seen in a state. A host that lost its link may have lost its memory too.
-    pub(super) fn is_seen(&mut self, place: (Guid, PortNum), state: PortState) {
+    pub(super) fn is_seen(&mut self, port: PortName, state: PortState) {
         if matches!(state, PortState::Down | PortState::Initialize) {
-            self.asked.remove(&place);
+            self.asked.remove(&port);
         }
     }
 }
@@ -58,28 +58,28 @@ impl<T: Transport> Manager<T> {
     }
 
     /// The end ports and ports 0 of switches of a fabric whose clients are still to be asked; none if nobody is.
-    pub fn unasked<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = (Guid, PortNum)> + 'a {
+    pub fn unasked<'a>(&'a self, fabric: &'a Fabric) -> impl Iterator<Item = PortName> + 'a {
         let AskedClients { asks, asked, .. } = &self.asked_clients;
-        let places = fabric.lid_ports().map(|port| fabric.place(port));
-        places.filter(|place| *asks && !asked.contains(place))
+        let ports = fabric.lid_ports().map(|port| fabric.port_name(port));
+        ports.filter(|port| *asks && !asked.contains(port))
     }
 
     /// Whether a port has clients to be asked in the `Set` that makes it ACTIVE.
     pub(super) fn asks_as_it_starts(&self, fabric: &Fabric, port: PortId) -> bool {
         let is_end = !fabric.node(fabric.port(port).node).is_switch();
         let AskedClients { asks, asked, .. } = &self.asked_clients;
-        *asks && is_end && !asked.contains(&fabric.place(port)) && self.port_info(port).is_some_and(supports_it)
+        *asks && is_end && !asked.contains(&fabric.port_name(port)) && self.port_info(port).is_some_and(supports_it)
     }
 
     pub(super) fn was_asked(&mut self, fabric: &Fabric, port: PortId) {
-        self.asked_clients.asked.insert(fabric.place(port));
+        self.asked_clients.asked.insert(fabric.port_name(port));
     }
 
     /// Whether the clients of an end port of the known fabric can be asked.
     pub fn may_register(&self, port: PortId) -> MayRegister {
         let Some(topology) = &self.topology else { return MayRegister::Later };
         let Some(held) = self.port_info(port) else { return MayRegister::Later };
-        if !supports_it(held) || self.asked_clients.asked.contains(&topology.fabric.place(port)) {
+        if !supports_it(held) || self.asked_clients.asked.contains(&topology.fabric.port_name(port)) {
             return MayRegister::Needless;
         }
         let at = topology.fabric.port(port);
@@ -129,7 +129,7 @@ impl<T: Transport> Manager<T> {
             let taken = match answered_or_failed(completed) {
                 Ok((request, MadAnswer { data: MadData::Smp(_, data), .. })) => {
                     self.remember(&request, &data);
-                    self.asked_clients.asked.extend(self.topology.as_ref().map(|known| known.fabric.place(port)));
+                    self.asked_clients.asked.extend(self.topology.as_ref().map(|known| known.fabric.port_name(port)));
                     true
                 }
                 Ok(_) => false,

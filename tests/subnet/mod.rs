@@ -374,7 +374,7 @@ fn a_trap_is_repressed_as_often_as_it_comes_and_told_once() {
         events.push(event);
     }
     let changed = SubnetEvent::LinksChanged { lid, switch: Some(fabric.node(switch).guid) };
-    let host = (fabric.node(fabric.port(host).node).guid, fabric.port(host).num);
+    let host = fabric.port_name(host);
     let host = SubnetEvent::EndPortChanged { lid: host_lid, port: Some(host) };
     assert_eq!(events, [changed, changed, host]);
     assert_eq!(manager.transport().repressed, [40, 40, 40, 41, 7]);

@@ -125,7 +125,7 @@ impl<T: Transport> Manager<T> {
         }
         let left: Vec<PortId> = judge.unsettled().collect();
         let Some(&first) = left.first() else { return Ok(()) };
-        let missing = format!("{} end ports hold replies, first {}", left.len(), self.port_name(first));
+        let missing = format!("{} end ports hold replies, first {}", left.len(), self.describe_port(first));
         self.pause(wait, || missing).await
     }
 

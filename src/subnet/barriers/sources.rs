@@ -39,7 +39,7 @@ impl<T: Transport> Manager<T> {
             }
             let waiting: Vec<PortId> = judge.waiting().collect();
             if let Some(&first) = waiting.first() {
-                let missing = format!("{} end ports, first {}", waiting.len(), self.port_name(first));
+                let missing = format!("{} end ports, first {}", waiting.len(), self.describe_port(first));
                 self.pause(&mut wait, || missing).await?;
             }
         }
@@ -82,7 +82,7 @@ impl<T: Transport> Manager<T> {
             Verdict::Proof(moved) => Ok(moved),
             Verdict::NoVerdict(reason) => Err(self.no_verdict(&wait, &reason)),
             Verdict::Pending => {
-                let first = open.first().map(|&port| self.port_name(port)).unwrap_or_default();
+                let first = open.first().map(|&port| self.describe_port(port)).unwrap_or_default();
                 Err(self.timed_out(&wait, format!("{} end ports do not accept VL 15, first {first}", open.len())))
             }
         }
@@ -114,7 +114,7 @@ impl<T: Transport> Manager<T> {
         Ok(answers.iter().map(|answer| ActiveHalf::decode(smp_data(answer))).collect())
     }
 
-    pub(super) fn port_name(&self, port: PortId) -> String {
+    pub(super) fn describe_port(&self, port: PortId) -> String {
         self.topology.as_ref().map_or_else(|| format!("{port:?}"), |known| known.fabric.describe_port(port))
     }
 }

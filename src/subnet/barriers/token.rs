@@ -113,7 +113,7 @@ impl<T: Transport> Manager<T> {
             let now_ns = self.transport.now_ns();
             if now_ns - wait.begin_ns >= self.timing.barrier_ns {
                 let waiting: Vec<PortId> = judge.waiting().collect();
-                let missing = format!("{} leaves, first behind {}", waiting.len(), self.port_name(waiting[0]));
+                let missing = format!("{} leaves, first behind {}", waiting.len(), self.describe_port(waiting[0]));
                 return Err(self.timed_out(&wait, missing));
             }
             self.ask_leaves(judge, lanes).await?;

@@ -24,7 +24,7 @@ const LEAST: usize = 16;
 
 /// What to ask for.
 #[derive(Clone, Copy, Debug)]
-enum Question {
+enum DriftQuestion {
     Address(PortId),
     Block(NodeId, u16),
     /// The first block of a partition table.
@@ -79,22 +79,22 @@ pub(super) async fn look<T: Transport>(
     let fabric = &*running.routed;
     let all = Questions::about(fabric);
     // A device that was silent lately would hold up the rest.
-    let answers = |question: &Question| match *question {
-        Question::Address(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PortInfo),
-        Question::Block(switch, _) => !manager.failed_lately(switch, AttributeId::LinearForwardingTable),
-        Question::Keys(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PKeyTable),
+    let answers = |question: &DriftQuestion| match *question {
+        DriftQuestion::Address(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PortInfo),
+        DriftQuestion::Block(switch, _) => !manager.failed_lately(switch, AttributeId::LinearForwardingTable),
+        DriftQuestion::Keys(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PKeyTable),
     };
     let share = all.switches.len().max(LEAST).min(all.count());
     let turn = (rounds.next..rounds.next + share).map(|rank| all.get(rank % all.count()));
-    let asked: Vec<Question> = turn.filter(answers).collect();
-    let ask = |question: &Question| match *question {
-        Question::Address(port) => {
+    let asked: Vec<DriftQuestion> = turn.filter(answers).collect();
+    let ask = |question: &DriftQuestion| match *question {
+        DriftQuestion::Address(port) => {
             Ask::get(RequestTarget::Port(port), AttributeId::PortInfo, u32::from(fabric.port(port).num.0))
         }
-        Question::Block(switch, block) => {
+        DriftQuestion::Block(switch, block) => {
             Ask::get(RequestTarget::Node(switch), AttributeId::LinearForwardingTable, block.into())
         }
-        Question::Keys(port) => partitions::reading(fabric, port, 0),
+        DriftQuestion::Keys(port) => partitions::reading(fabric, port, 0),
     };
     let Some(answers) = manager.ask_beside(asked.iter().map(ask).collect(), true).await? else {
         return Ok(Drift::default());
@@ -106,8 +106,8 @@ pub(super) async fn look<T: Transport>(
         // Silence is judged elsewhere.
         let Ok(data) = answer else { continue };
         match question {
-            Question::Address(port) if differs(fabric, port, &PortInfo::decode(&data)) => drift.ports.push(port),
-            Question::Block(switch, block) => {
+            DriftQuestion::Address(port) if differs(fabric, port, &PortInfo::decode(&data)) => drift.ports.push(port),
+            DriftQuestion::Block(switch, block) => {
                 let mut held = Lft::default();
                 held.set_block(block, &LinearForwardingTable::decode(&data).0);
                 let wanted = &running.tables.lfts[switch.index()];
@@ -118,10 +118,10 @@ pub(super) async fn look<T: Transport>(
                     drift.blocks.push((switch, block));
                 }
             }
-            Question::Keys(port) if !partitions::is_known(manager, port, &PKeyTable::decode(&data)) => {
+            DriftQuestion::Keys(port) if !partitions::is_known(manager, port, &PKeyTable::decode(&data)) => {
                 drift.keys.push(port);
             }
-            Question::Address(_) | Question::Keys(_) => {}
+            DriftQuestion::Address(_) | DriftQuestion::Keys(_) => {}
         }
     }
     Ok(drift)
@@ -172,12 +172,12 @@ impl Questions {
         2 * self.ports.len() + self.switches.len() * self.blocks
     }
 
-    fn get(&self, rank: usize) -> Question {
+    fn get(&self, rank: usize) -> DriftQuestion {
         let ports = self.ports.len();
         match rank.checked_sub(2 * ports) {
-            None if rank < ports => Question::Address(self.ports[rank]),
-            None => Question::Keys(self.ports[rank - ports]),
-            Some(at) => Question::Block(self.switches[at / self.blocks], (at % self.blocks) as u16),
+            None if rank < ports => DriftQuestion::Address(self.ports[rank]),
+            None => DriftQuestion::Keys(self.ports[rank - ports]),
+            Some(at) => DriftQuestion::Block(self.switches[at / self.blocks], (at % self.blocks) as u16),
         }
     }
 }

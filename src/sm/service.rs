@@ -63,7 +63,7 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
         manager.serve_waiting_for(SERVING_NS);
     }
     let mut service = Service {
-        subnet: Subnet::Down(Box::new(manager), None),
+        subnet: ManagedSubnet::Down(Box::new(manager), None),
         peers: PeerManagers::default(),
         until,
         attempt: Attempt::default(),
@@ -94,7 +94,7 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
 
 /// A subnet manager at its port.
 struct Service<T> {
-    subnet: Subnet<T>,
+    subnet: ManagedSubnet<T>,
     peers: PeerManagers,
     until: RunUntil,
     attempt: Attempt,
@@ -145,18 +145,18 @@ impl Refusals {
 type CommandAnswer = Result<Option<LifecycleEvent>, SmError>;
 
 /// The port, with what is known of its subnet.
-enum Subnet<T> {
+enum ManagedSubnet<T> {
     /// Not up: only the result of the last sweep, which the next sweep replaces.
     Down(Box<Manager<T>>, Option<Box<Discovered>>),
     /// Up under this manager.
     Up(Box<Upkeep<T>>),
 }
 
-impl<T: Transport> Subnet<T> {
+impl<T: Transport> ManagedSubnet<T> {
     fn now_ns(&self) -> u64 {
         match self {
-            Subnet::Down(manager, _) => manager.now_ns(),
-            Subnet::Up(upkeep) => upkeep.now_ns(),
+            ManagedSubnet::Down(manager, _) => manager.now_ns(),
+            ManagedSubnet::Up(upkeep) => upkeep.now_ns(),
         }
     }
 }
@@ -194,11 +194,11 @@ impl<T: Transport> Service<T> {
                 report_unfinished(&subnet, context, is_owed)?;
                 (subnet, Ok(None))
             }
-            (command, Subnet::Down(manager, found)) => {
+            (command, ManagedSubnet::Down(manager, found)) => {
                 let (peers, attempt) = (&mut self.peers, &mut self.attempt);
                 carry_out_down(manager, found, context, peers, attempt, self.wished, command).await
             }
-            (command, Subnet::Up(upkeep)) => carry_out_up(upkeep, context, &mut self.peers, command).await,
+            (command, ManagedSubnet::Up(upkeep)) => carry_out_up(upkeep, context, &mut self.peers, command).await,
         };
         self.subnet = subnet;
         let event = self.event_of(answer)?;
@@ -228,8 +228,8 @@ impl<T: Transport> Service<T> {
     async fn wait(&mut self, context: &mut Context) -> Result<LifecycleEvent, SmError> {
         let state = context.mailbox.borrow().lifecycle();
         match &mut self.subnet {
-            Subnet::Up(upkeep) => upkeep.wait(&mut self.peers, context).await,
-            Subnet::Down(manager, _) => {
+            ManagedSubnet::Up(upkeep) => upkeep.wait(&mut self.peers, context).await,
+            ManagedSubnet::Down(manager, _) => {
                 if state == LifecycleState::Standby {
                     // It is unknown which end ports another manager has closed or opened since.
                     manager.set_closed_ends(&[]);
@@ -252,11 +252,11 @@ async fn carry_out_down<T: Transport>(
     attempt: &mut Attempt,
     wished: SubnetWish,
     command: LifecycleCommand,
-) -> (Subnet<T>, CommandAnswer) {
+) -> (ManagedSubnet<T>, CommandAnswer) {
     match command {
         LifecycleCommand::OpenEnds => {
             let answer = open_ends(&mut manager, context).await;
-            (Subnet::Down(manager, None), answer)
+            (ManagedSubnet::Down(manager, None), answer)
         }
         LifecycleCommand::Resign => {
             let answer = match manager.indispensable_fault(attempt.began_ns) {
@@ -266,7 +266,7 @@ async fn carry_out_down<T: Transport>(
                 }
                 None => Ok(None),
             };
-            (Subnet::Down(manager, None), answer)
+            (ManagedSubnet::Down(manager, None), answer)
         }
         LifecycleCommand::Look => {
             let (subnet, event) = look(manager, peers, context).await;
@@ -286,16 +286,16 @@ async fn carry_out_up<T: Transport>(
     context: &mut Context,
     peers: &mut PeerManagers,
     command: LifecycleCommand,
-) -> (Subnet<T>, CommandAnswer) {
+) -> (ManagedSubnet<T>, CommandAnswer) {
     match command {
         LifecycleCommand::Abandon => {
             upkeep.abandon();
-            (Subnet::Down(Box::new(upkeep.into_manager(context)), None), Ok(None))
+            (ManagedSubnet::Down(Box::new(upkeep.into_manager(context)), None), Ok(None))
         }
-        LifecycleCommand::StepDown => (Subnet::Down(Box::new(upkeep.into_manager(context)), None), Ok(None)),
+        LifecycleCommand::StepDown => (ManagedSubnet::Down(Box::new(upkeep.into_manager(context)), None), Ok(None)),
         command => {
             let answer = upkeep.carry_out(peers, context, command).await;
-            (Subnet::Up(upkeep), answer)
+            (ManagedSubnet::Up(upkeep), answer)
         }
     }
 }
@@ -315,8 +315,8 @@ async fn open_ends<T: Transport>(manager: &mut Manager<T>, context: &mut Context
 }
 
 /// Reports a failure.
-fn report<T: Transport>(subnet: &Subnet<T>, context: &Context, why: String) {
-    if let Subnet::Down(manager, _) = subnet {
+fn report<T: Transport>(subnet: &ManagedSubnet<T>, context: &Context, why: String) {
+    if let ManagedSubnet::Down(manager, _) = subnet {
         show_lacks(manager, context);
     }
     context.post(subnet.now_ns(), Happening::Failed(why));
@@ -330,11 +330,11 @@ fn show_lacks<T: Transport>(manager: &Manager<T>, context: &Context) {
 
 /// Reports what a stopping manager leaves behind, if anything: an unfinished change or recovery, its own or one
 /// that it continued; or closed end ports, no matter who closed them.
-fn report_unfinished<T: Transport>(subnet: &Subnet<T>, context: &Context, is_owed: bool) -> Result<(), SmError> {
+fn report_unfinished<T: Transport>(subnet: &ManagedSubnet<T>, context: &Context, is_owed: bool) -> Result<(), SmError> {
     let mut mailbox = context.mailbox.borrow_mut();
     mailbox.view.closed_ends = match subnet {
-        Subnet::Down(manager, _) => manager.closed_ends(),
-        Subnet::Up(upkeep) => upkeep.driver.subnet().manager().closed_ends(),
+        ManagedSubnet::Down(manager, _) => manager.closed_ends(),
+        ManagedSubnet::Up(upkeep) => upkeep.driver.subnet().manager().closed_ends(),
     };
     let Some(left) = mailbox.left_behind_owing(is_owed) else { return Ok(()) };
     tracing::error!("{left}");
@@ -389,10 +389,10 @@ async fn look<T: Transport>(
     mut manager: Box<Manager<T>>,
     peers: &mut PeerManagers,
     context: &Context,
-) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
+) -> (ManagedSubnet<T>, Result<LifecycleEvent, SmError>) {
     match sweep(&mut manager, peers, context).await {
-        Ok(found) => (Subnet::Down(manager, Some(Box::new(found))), Ok(LifecycleEvent::Looked)),
-        Err(error) => (Subnet::Down(manager, None), Err(error)),
+        Ok(found) => (ManagedSubnet::Down(manager, Some(Box::new(found))), Ok(LifecycleEvent::Looked)),
+        Err(error) => (ManagedSubnet::Down(manager, None), Err(error)),
     }
 }
 
@@ -421,7 +421,7 @@ async fn bring_up<T: Transport>(
     context: &mut Context,
     attempt: &mut Attempt,
     wished: SubnetWish,
-) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
+) -> (ManagedSubnet<T>, Result<LifecycleEvent, SmError>) {
     let mut found = found.expect("a subnet is brought up after a look only");
     attempt.began_ns = manager.now_ns();
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
@@ -436,7 +436,7 @@ async fn bring_up<T: Transport>(
     context.config.data_vls = inherited::data_vls_to_keep(&manager, &found, &context.config);
     match bring_up_responsive(&mut manager, &mut found, context).await {
         Ok(up) => end_bring_up(*manager, up, context, attempt).await,
-        Err(error) => (Subnet::Down(manager, None), Err(error)),
+        Err(error) => (ManagedSubnet::Down(manager, None), Err(error)),
     }
 }
 
@@ -473,7 +473,7 @@ async fn end_bring_up<T: Transport>(
     up: BroughtUp,
     context: &mut Context,
     attempt: &mut Attempt,
-) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
+) -> (ManagedSubnet<T>, Result<LifecycleEvent, SmError>) {
     let mut upkeep = Upkeep::new(manager, &up, context);
     let BroughtUp { arrival, routed_by, pending, .. } = up;
     let is_standing = matches!(pending, Some(Pending::Standing(_)));
@@ -510,9 +510,9 @@ async fn end_bring_up<T: Transport>(
             if least.is_some_and(fails)
                 && let Err(error) = without_left_out(&mut manager).await
             {
-                return (Subnet::Down(manager, None), Err(error.into()));
+                return (ManagedSubnet::Down(manager, None), Err(error.into()));
             }
-            return (Subnet::Down(manager, None), Err(error));
+            return (ManagedSubnet::Down(manager, None), Err(error));
         }
     };
     *attempt = Attempt::default();
@@ -522,7 +522,7 @@ async fn end_bring_up<T: Transport>(
         tracing::warn!("{why}: what entries alone cannot change with a proof is not changed, since `double` cannot");
     }
     context.post(upkeep.now_ns(), Happening::Up { arrival, routed_by });
-    (Subnet::Up(Box::new(upkeep)), Ok(LifecycleEvent::BroughtUp(retired)))
+    (ManagedSubnet::Up(Box::new(upkeep)), Ok(LifecycleEvent::BroughtUp(retired)))
 }
 
 async fn brought_up<T: Transport>(

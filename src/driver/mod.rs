@@ -14,8 +14,8 @@ mod ahead;
 mod error;
 mod execution;
 mod foreseen;
-mod lesser;
 mod record;
+mod shortfall;
 mod sighting;
 mod standing;
 
@@ -23,8 +23,8 @@ use ahead::BaseKeeper;
 pub use error::DriverError;
 use foreseen::PreparedFrom;
 pub use foreseen::{ForeseenCount, Foreseer, PreparedAhead};
-pub use lesser::{Shortfall, narrow_ports};
 pub use record::{ChangeRecord, ChangeUnderWay, PhaseRecord};
+pub use shortfall::{Shortfall, narrow_ports};
 pub use sighting::Sighting;
 pub use standing::StandingChange;
 

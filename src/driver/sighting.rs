@@ -1,6 +1,6 @@
 //! The results of sweeps and glances, compared with the fabric that the driver knows.
 
-use super::lesser::{self, Shortfall};
+use super::shortfall::{self, Shortfall};
 use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::change;
 use crate::fabric::difference::{self, AlignError, Recognised};
@@ -32,7 +32,7 @@ pub struct Sighting {
 impl Sighting {
     /// The subnet as found, without known devices that fall short, and without what nothing else leads to.
     pub fn usable(&self) -> Cow<'_, Fabric> {
-        lesser::without(&self.discovered, &self.shortfalls)
+        shortfall::without(&self.discovered, &self.shortfalls)
     }
 }
 
@@ -84,8 +84,8 @@ impl<S: SubnetManager> Driver<S> {
                 continue;
             };
             discovered.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
-            let shortfalls = lesser::shortfalls(&self.running, &discovered);
-            let usable = lesser::without(&discovered, &shortfalls);
+            let shortfalls = shortfall::shortfalls(&self.running, &discovered);
+            let usable = shortfall::without(&discovered, &shortfalls);
             let Recognised { alive, stranger } = difference::recognise(&self.running.known, &usable);
             drop(usable);
             self.subnet.set_topology(&alive, self.running.sm);

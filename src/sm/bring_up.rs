@@ -10,11 +10,11 @@ use super::aside::AsideElements;
 use super::config::{Config, Takeover};
 use super::context::Context;
 use super::error::SmError;
-use super::fair;
 use super::fallback::{self, FoundRouting, has_routers};
 use super::inherited::{carrying, is_active, lanes_of_most};
 use super::installed::{self, InstalledTables};
 use super::planning::computed;
+use super::port_needs;
 use super::set_up;
 use super::settings::Basis;
 use super::unfit;
@@ -684,7 +684,7 @@ async fn serve_all_lanes<T: Transport>(
     let lanes = Lanes::of_fabric(fabric, config.policy.reserved_sl).in_operation();
     let cabled: Vec<PortId> =
         set_up::every_port(fabric).into_iter().filter(|&port| fabric.peer(port).is_some()).collect();
-    fair::serve_lanes(manager, fabric, &cabled, lanes).await
+    port_needs::serve_lanes(manager, fabric, &cabled, lanes).await
 }
 
 /// Whether forwarding tables may stay in force while SL-to-VL tables are replaced under them: the SL-to-VL tables are

@@ -8,7 +8,7 @@
 use super::config::Config;
 use super::error::SmError;
 use super::planning::{Planning, computed};
-use super::watched::Watched;
+use super::reporting::ReportingManager;
 use crate::change::{BringUpError, ChangeError, Prepared, room_for_layers};
 use crate::driver::{Driver, DriverError, Preparation};
 use crate::fabric::{Fabric, NodeKind, PortId};
@@ -33,7 +33,7 @@ pub(super) struct FoundChange {
 /// # Errors
 /// The port failed; or no change as configured is possible, which the error explains, and no stand-in makes one either.
 pub(super) async fn prepared<T: Transport>(
-    driver: &mut Driver<Watched<T>>,
+    driver: &mut Driver<ReportingManager<T>>,
     config: &Config,
     after: Arc<Fabric>,
 ) -> Result<FoundChange, SmError> {
@@ -76,7 +76,7 @@ pub(super) async fn prepared<T: Transport>(
 
 /// The outer error is the port's.
 async fn attempt<T: Transport>(
-    driver: &mut Driver<Watched<T>>,
+    driver: &mut Driver<ReportingManager<T>>,
     config: &Config,
     preparation: Preparation,
 ) -> Result<Result<Prepared, DriverError>, SmError> {

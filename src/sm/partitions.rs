@@ -9,7 +9,7 @@
 //! the default partition.
 
 use super::error::SmError;
-use super::fair::answered;
+use super::port_needs::answered;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{PKey, PortNum};
 use crate::subnet::{Ask, FailingAs, Manager, RequestTarget};

@@ -13,7 +13,7 @@ use super::inherited;
 use super::keys;
 use super::lifecycle::{self, BACK_OFF_NS, LifecycleCommand, LifecycleEvent, LifecycleState, RetiredHalf, STANDS_NS};
 use super::mailbox::Happening;
-use super::opening;
+use super::open_end_ports;
 use super::orders::ManagerOrder;
 use super::partitions;
 use super::peers::PeerManagers;
@@ -302,7 +302,7 @@ async fn carry_out_up<T: Transport>(
 
 /// Opens end ports, and reports what that leaves unproved. Only a failure of the manager's own port is an error.
 async fn open_ends<T: Transport>(manager: &mut Manager<T>, context: &mut Context) -> CommandAnswer {
-    match opening::open_ends(manager, context).await {
+    match open_end_ports::open_ends(manager, context).await {
         Ok(None) => {}
         Ok(Some(why)) => {
             show_lacks(manager, context);

@@ -5,7 +5,7 @@
 //! and the next one leaves it out.
 
 use super::error::SmError;
-use super::fair;
+use super::port_needs;
 use super::settings::{self, Basis};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum};
@@ -102,7 +102,7 @@ pub(super) async fn configure<T: Transport>(
     // Ports that carry data keep their arbitration lists: only newly armed ports get new ones. A switch's own port is
     // never armed, but may have lost its partitions.
     fresh.extend(ports.iter().copied().filter(|&port| basis.fabric.port(port).num == PortNum::ZERO));
-    let arbitration = fair::provide(manager, basis.fabric, &fresh, basis.lanes.in_operation()).await;
+    let arbitration = port_needs::provide(manager, basis.fabric, &fresh, basis.lanes.in_operation()).await;
     let switches = configure_switches(manager, basis, &ports).await;
     let faults = [fault.map_or(Ok(()), Err), arbitration, switches].into_iter().filter_map(Result::err);
     // The manager's own port comes first, then the order in which they were met.

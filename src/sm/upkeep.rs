@@ -25,10 +25,10 @@ use super::partitions;
 use super::peers::PeerManagers;
 use super::planning::computed;
 use super::registering::Registering;
+use super::reporting::ReportingManager;
 use super::set_up;
 use super::settings::Basis;
 use super::unfit;
-use super::watched::Watched;
 use crate::change::{self, Prepared};
 use crate::drain::Ticket;
 use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running, Sighting};
@@ -50,7 +50,7 @@ const INTERRUPTIBLE_SURVEYS: usize = 3;
 
 /// A subnet that is up.
 pub(super) struct Upkeep<T> {
-    pub(super) driver: Driver<Watched<T>>,
+    pub(super) driver: Driver<ReportingManager<T>>,
     /// Elements that are present and must not be used.
     aside: AsideElements,
     pace: SweepPace,
@@ -91,7 +91,7 @@ impl<T: Transport> Upkeep<T> {
         manager.begin_mastership(running.half);
         manager.take_in(&running.known);
         manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
-        let mut driver = Driver::new(Watched::new(manager, context), running, intent(&context.config));
+        let mut driver = Driver::new(ReportingManager::new(manager, context), running, intent(&context.config));
         // Tickets begin above those of the earlier manager, whose questions devices may remember.
         driver.begin_tickets_at(Ticket::at(context.epoch_ns.saturating_add(driver.subnet().now_ns())));
         let aside = AsideElements::named(context.aside());

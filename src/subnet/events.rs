@@ -11,7 +11,7 @@ use crate::fabric::{NodeId, Port};
 use crate::ids::{Lid, PortName, PortNum};
 use crate::transport::{Datagram, Transport};
 use crate::wire::{AttributeId, Method, Notice, PortInfo, PortState, Smp, SwitchInfo, Trap, capability};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Time since the last copy of a trap after which the same transaction is a new trap. Devices repeat theirs every
 /// second or so until they are repressed.
@@ -23,6 +23,38 @@ pub(super) const OWN_PORT_NS: u64 = 1_000_000_000;
 /// The most traps that are remembered.
 const MOST_TRAPS: usize = 4_096;
 
+/// Traps that were received lately.
+#[derive(Debug, Default)]
+pub(super) struct Traps {
+    /// The transaction of the last trap of each (issuer, number), and when its last copy arrived.
+    last: BTreeMap<(Lid, u16), (u64, u64)>,
+    /// LIDs that have sent traps as a manager's port.
+    callers: BTreeSet<Lid>,
+}
+
+impl Traps {
+    /// Whether a trap is a copy of an earlier one: one with the same transaction, soon after it. A device that restarts
+    /// may restart the numbering of its traps.
+    fn repeats(&mut self, notice: &Notice, tid: u64, now_ns: u64) -> bool {
+        if self.last.len() >= MOST_TRAPS {
+            // Forged traps of many senders occupy memory only this long.
+            self.last.retain(|_, &mut (_, at_ns)| now_ns.saturating_sub(at_ns) < REPEATED_WITHIN_NS);
+            if self.last.len() >= MOST_TRAPS {
+                self.last.clear();
+            }
+        }
+        let earlier = self.last.insert((notice.issuer_lid, notice.trap_number), (tid, now_ns));
+        earlier.is_some_and(|(other, at_ns)| other == tid && now_ns.saturating_sub(at_ns) < REPEATED_WITHIN_NS)
+    }
+
+    /// Notes that a manager's port has sent a trap.
+    fn is_called_by(&mut self, sender: Lid) {
+        if self.callers.len() < MOST_CALLERS {
+            self.callers.insert(sender);
+        }
+    }
+}
+
 impl<T: Transport> Manager<T> {
     /// Represses a trap, and reports it unless it is a repetition.
     pub(super) async fn on_trap(&mut self, datagram: &Datagram, smp: &Smp) -> Result<(), SubnetError> {
@@ -30,7 +62,7 @@ impl<T: Transport> Manager<T> {
         self.send_smp(&repress, datagram.lid).await?;
         let notice = Notice::decode(&smp.data);
         let now_ns = self.transport.now_ns();
-        if self.repeats(&notice, smp.tid, now_ns) {
+        if self.traps.repeats(&notice, smp.tid, now_ns) {
             return Ok(());
         }
         self.tell_responder(|responder| responder.notice(&notice, now_ns)).await?;
@@ -42,8 +74,8 @@ impl<T: Transport> Manager<T> {
                 self.events.push_back(SubnetEvent::LinksChanged { lid, switch });
             }
             Trap::EndPortChanged { lid, capability_mask } => {
-                if capability_mask & capability::IS_SM != 0 && self.callers.len() < MOST_CALLERS {
-                    self.callers.insert(datagram.lid);
+                if capability_mask & capability::IS_SM != 0 {
+                    self.traps.is_called_by(datagram.lid);
                 }
                 let port = owner(lid).zip(fabric).map(|(port, fabric)| fabric.port_name(port));
                 self.events.push_back(SubnetEvent::EndPortChanged { lid, port });
@@ -62,25 +94,12 @@ impl<T: Transport> Manager<T> {
 
     /// LIDs that have sent a trap as a manager's port since the last call.
     pub fn take_callers(&mut self) -> BTreeSet<Lid> {
-        std::mem::take(&mut self.callers)
+        std::mem::take(&mut self.traps.callers)
     }
 
     /// Keeps LIDs for the next call: not all of them were asked.
     pub fn keep_callers(&mut self, callers: BTreeSet<Lid>) {
-        self.callers.extend(callers);
-    }
-
-    /// Whether a trap is a copy of an earlier one. A device that restarts may restart the numbering of its traps.
-    fn repeats(&mut self, notice: &Notice, tid: u64, now_ns: u64) -> bool {
-        if self.last_trap.len() >= MOST_TRAPS {
-            // Forged traps of many senders occupy memory only this long.
-            self.last_trap.retain(|_, &mut (_, at_ns)| now_ns.saturating_sub(at_ns) < REPEATED_WITHIN_NS);
-            if self.last_trap.len() >= MOST_TRAPS {
-                self.last_trap.clear();
-            }
-        }
-        let earlier = self.last_trap.insert((notice.issuer_lid, notice.trap_number), (tid, now_ns));
-        earlier.is_some_and(|(other, at_ns)| other == tid && now_ns.saturating_sub(at_ns) < REPEATED_WITHIN_NS)
+        self.traps.callers.extend(callers);
     }
 
     /// The next event, until `until_ns` at the latest; runs the light sweep when it is due.

@@ -3,7 +3,7 @@
 use super::adaptive::AdaptiveKinds;
 use super::apply::OnFailure;
 use super::error::status_meaning;
-use super::events::OWN_PORT_NS;
+use super::events::{OWN_PORT_NS, Traps};
 use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
 use super::fence::{Fence, FenceState};
 use super::health::Health;
@@ -89,9 +89,7 @@ pub struct Manager<T> {
     next_tid: u32,
     pub(super) counts: SmpCounts,
     pub(super) events: VecDeque<SubnetEvent>,
-    /// The transaction of the last trap of each (issuer, number), and when its last copy arrived; a trap with the same
-    /// one soon after is a repetition.
-    pub(super) last_trap: BTreeMap<(Lid, u16), (u64, u64)>,
+    pub(super) traps: Traps,
     /// Unprocessed reports of drain tokens, with the sender's LID and the port that they name.
     pub(super) token_reports: Vec<TokenReport>,
     /// The last PortInfo of each port.
@@ -128,8 +126,6 @@ pub struct Manager<T> {
     pub(super) adaptive: AdaptiveKinds,
     /// Requests that went unanswered the last time they were made alongside other work.
     pub(super) silent: SilentPlaces,
-    /// LIDs that have sent traps as a manager's port.
-    pub(super) callers: BTreeSet<Lid>,
     /// The failures of devices.
     pub(super) health: Health,
     /// Devices from which sweeps had no answer, behind links that are up.
@@ -140,7 +136,7 @@ pub struct Manager<T> {
     pub(super) has_cleared: ClearedBits,
     /// Whether this process stood still since the last look, as when it is stopped.
     stood_still: bool,
-    /// Until when this process is known not to have stood still; `None` before the first look.
+    /// Until when this process is known not to have stood still; `None` before it first waits.
     served_ns: Option<u64>,
     /// Requests of the last sweep that went unanswered.
     unanswered: BTreeSet<AskedPlace>,
@@ -215,7 +211,7 @@ impl<T: Transport> Manager<T> {
             next_tid: 1,
             counts: SmpCounts::default(),
             events: VecDeque::new(),
-            last_trap: BTreeMap::new(),
+            traps: Traps::default(),
             token_reports: Vec::new(),
             port_infos: BTreeMap::new(),
             held_keys: HeldKeys::default(),
@@ -238,7 +234,6 @@ impl<T: Transport> Manager<T> {
             changed: BTreeSet::new(),
             adaptive: AdaptiveKinds::default(),
             silent: SilentPlaces::default(),
-            callers: BTreeSet::new(),
             health: Health::default(),
             clears: ClearedBits::All,
             has_cleared: ClearedBits::None,

@@ -228,7 +228,7 @@ impl<T: Transport> Manager<T> {
             self.request_went(switch, AttributeId::SwitchInfo, Method::Set, Err(failed));
         }
         // Even if it failed halfway: these bits are cleared.
-        self.changed.extend(seen.iter().filter(|seen| !seen.is_silent).map(|seen| seen.switch));
+        self.port_changes.report(seen.iter().filter(|seen| !seen.is_silent).map(|seen| seen.switch));
         let fabric = &self.topology("reading port-change bits")?.fabric;
         let event = |seen: &SeenSwitch| match (fabric.node(seen.switch).guid, seen.is_silent) {
             (switch, true) => SubnetEvent::Silent { switch },

@@ -9,8 +9,9 @@
 //! sweep is needed, or does not notice them; so a sweep must follow each glance.
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
-use super::manager::{Freshness, Manager, answered_or_failed};
+use super::manager::{Manager, answered_or_failed};
 use super::paths::{DirectedPath, DirectedPaths, MOST_HOPS};
+use super::port_changes::Freshness;
 use super::{Glance, SubnetError};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
@@ -123,7 +124,7 @@ impl<T: Transport> Manager<T> {
         let topology = self.topology("a glance")?;
         let (fabric, sm) = (topology.fabric.clone(), topology.sm);
         // Stale until everything is known that the bits cleared below report.
-        let is_known = std::mem::replace(&mut self.found, Freshness::Stale) == Freshness::Known;
+        let is_known = self.port_changes.begin_look() == Freshness::Known;
         // Nothing gets through a port without a link, and a sweep finds that without a question to a switch.
         if !is_known || self.own_port_is_down() {
             return Ok(Glance::Unsure);
@@ -150,7 +151,7 @@ impl<T: Transport> Manager<T> {
         let (nodes, home) = (fabric.node_count(), fabric.port(sm).node);
         let mut glancing = Glancing {
             fabric,
-            changed: std::mem::take(&mut self.changed),
+            changed: self.port_changes.take_reported(),
             asked: vec![false; nodes],
             open: vec![0; nodes],
             down: Vec::new(),
@@ -184,22 +185,22 @@ impl<T: Transport> Manager<T> {
             // Copies of a `Set` may be under way that clears a bit, and the sweep after the change reads the ports: no
             // write waits for them.
             self.quiet_at_ns = quiet_at_ns;
-            self.changed.append(&mut glancing.changed);
+            self.port_changes.report(glancing.changed);
             return Ok(None);
         }
         if self.transport.now_ns() < self.quiet_at_ns {
             // A late copy of a `Set` may clear what a later change sets.
-            self.changed.append(&mut glancing.changed);
+            self.port_changes.report(std::mem::take(&mut glancing.changed));
         }
         if glancing.unsure || glancing.is_contradicted() {
             return Ok(Some(Glance::Unsure));
         }
         if glancing.down.is_empty() {
-            self.found = Freshness::Known;
+            self.port_changes.end_look(Freshness::Known);
             return Ok(Some(Glance::Same));
         }
         // Known once the caller has set what is left.
-        self.found = Freshness::New;
+        self.port_changes.end_look(Freshness::New);
         let rest = fabric.without_links(&glancing.down);
         let paths = DirectedPaths::new(&rest, sm);
         let present = rest.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);

@@ -10,6 +10,7 @@ use super::health::Health;
 use super::held_keys::HeldKeys;
 use super::missing::MissingDevices;
 use super::paths::{DirectedPath, DirectedPaths};
+use super::port_changes::{Freshness, PortChanges};
 use super::register::AskedClients;
 use super::responder::Respond;
 use super::silence::SilentPlaces;
@@ -81,11 +82,7 @@ pub struct Manager<T> {
     pub(super) timing: Timing,
     m_key: u64,
     pub(super) topology: Option<KnownTopology>,
-    /// The result of the last sweep, compared with that topology.
-    pub(super) found: Freshness,
-    /// Switches whose ports the next glance asks for, whatever they report: their port-change bits were cleared, or a
-    /// copy of the `Set` that clears them may still arrive.
-    pub(super) changed: BTreeSet<NodeId>,
+    pub(super) port_changes: PortChanges,
     next_tid: u32,
     pub(super) counts: SmpCounts,
     pub(super) events: VecDeque<SubnetEvent>,
@@ -130,10 +127,6 @@ pub struct Manager<T> {
     pub(super) health: Health,
     /// Devices from which sweeps had no answer, behind links that are up.
     pub(super) missing: MissingDevices,
-    /// The switches whose port-change bits are cleared.
-    pub(super) clears: ClearedBits,
-    /// The switches whose bits the last sweep cleared: a bit of theirs that is set reports a later change.
-    pub(super) has_cleared: ClearedBits,
     /// Whether this process stood still since the last look, as when it is stopped.
     stood_still: bool,
     /// Until when this process is known not to have stood still; `None` before it first waits.
@@ -144,17 +137,6 @@ pub struct Manager<T> {
     loss: (Answered, u64),
     /// How long requests are served at a time during long work, in nanoseconds; `None` where work takes no time.
     pub(super) serving_ns: Option<u64>,
-}
-
-/// The results of sweeps and glances.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Freshness {
-    /// Change bits were cleared, and the changes that they reported are in no known fabric.
-    Stale,
-    /// A sweep or a glance found them, and the known fabric does not follow from them yet.
-    New,
-    /// The known fabric follows from them.
-    Known,
 }
 
 /// The known fabric, and the paths through it.
@@ -230,13 +212,10 @@ impl<T: Transport> Manager<T> {
             longest_way: None,
             ways_through: None,
             zero: CounterZero::default(),
-            found: Freshness::Stale,
-            changed: BTreeSet::new(),
+            port_changes: PortChanges::new(),
             adaptive: AdaptiveKinds::default(),
             silent: SilentPlaces::default(),
             health: Health::default(),
-            clears: ClearedBits::All,
-            has_cleared: ClearedBits::None,
             missing: MissingDevices::default(),
             stood_still: false,
             served_ns: None,
@@ -248,14 +227,16 @@ impl<T: Transport> Manager<T> {
 
     /// A manager whose first known fabric counts as the result of a sweep: it was taken from the subnet itself.
     #[must_use]
-    pub fn swept(self) -> Manager<T> {
-        Manager { found: Freshness::New, ..self }
+    pub fn swept(mut self) -> Manager<T> {
+        self.port_changes.end_look(Freshness::New);
+        self
     }
 
     /// Sweeps write nothing from now on, until a mastership begins: clearing port-change bits is left to the subnet's
     /// master.
     pub fn only_look(&mut self) {
-        (self.clears, self.stood_still) = (ClearedBits::None, false);
+        self.port_changes.clear(ClearedBits::None);
+        self.stood_still = false;
     }
 
     /// Whether this process stood still, for longer than another manager may have waited for it, since
@@ -265,19 +246,19 @@ impl<T: Transport> Manager<T> {
     }
 
     pub(super) fn clear_bits(&mut self) {
-        self.clears = ClearedBits::All;
+        self.port_changes.clear(ClearedBits::All);
     }
 
     /// From now on these switches are this manager's: it clears their port-change bits, and no others. A switch that
     /// comes may have come with a manager of its own, which would hear of nothing if another cleared its bit.
     pub fn take_in(&mut self, fabric: &Fabric) {
         let switches = fabric.switches().map(|switch| fabric.node(switch)).filter(|node| node.present);
-        self.clears = ClearedBits::Of(switches.map(|node| node.guid).collect());
+        self.port_changes.clear(ClearedBits::Of(switches.map(|node| node.guid).collect()));
     }
 
     /// Whether the port-change bit of a switch is cleared where it is found set.
     pub(super) fn clears_bit_of(&self, fabric: &Fabric, switch: NodeId) -> bool {
-        self.clears.has(fabric.node(switch).guid)
+        self.port_changes.clears(fabric.node(switch).guid)
     }
 
     /// Sets how sources are moved.
@@ -463,8 +444,7 @@ impl<T: Transport> Manager<T> {
     pub fn trade_topology(&mut self, other: &mut SweptTopology) {
         let Some(own) = &mut self.topology else { return };
         std::mem::swap(own, &mut other.0);
-        let there = |&node: &NodeId| own.fabric.by_guid(other.0.fabric.node(node).guid);
-        self.changed = self.changed.iter().filter_map(there).collect();
+        self.port_changes.rename(|node| own.fabric.by_guid(other.0.fabric.node(node).guid));
     }
 
     fn stood_still_for(&mut self, away_ns: u64) {
@@ -686,13 +666,10 @@ impl<T: Transport> SubnetManager for Manager<T> {
             self.health.hurry_retrials(self.transport.now_ns());
         }
         if let Some(known) = &self.topology {
-            let there = |node: NodeId| fabric.by_guid(known.fabric.node(node).guid);
-            self.changed = self.changed.iter().filter_map(|&node| there(node)).collect();
+            self.port_changes.rename(|node| fabric.by_guid(known.fabric.node(node).guid));
         }
         self.topology = Some(KnownTopology { fabric: fabric.clone(), paths, sm: sm_port });
-        if self.found == Freshness::New {
-            self.found = Freshness::Known;
-        }
+        self.port_changes.follow();
     }
 
     fn reserve(&mut self, level: Option<ReservedLevel>) {
@@ -787,8 +764,7 @@ impl<T: Transport> Manager<T> {
     /// Sweeps; `None` if `until_event` is set and an event has arrived.
     async fn find(&mut self, until_event: bool) -> Result<Option<Discovered>, SubnetError> {
         // Until its result is the known fabric, it is unknown what the change bits that it cleared reported.
-        let found = std::mem::replace(&mut self.found, Freshness::Stale);
-        let changed = std::mem::take(&mut self.changed);
+        let (found, reported) = (self.port_changes.begin_look(), self.port_changes.take_reported());
         self.health.readmit(self.transport.now_ns());
         let mut sweep = self.sweep(until_event).await?;
         let mut said: Vec<Guid> = sweep.changed().collect();
@@ -804,8 +780,8 @@ impl<T: Transport> Manager<T> {
             // All that is known is that these switches reported a change; their ports were not all read.
             let topology = self.topology.as_ref();
             let node = |guid| topology.and_then(|known| known.fabric.by_guid(guid));
-            self.changed = changed.into_iter().chain(said.into_iter().filter_map(node)).collect();
-            self.found = found;
+            self.port_changes.report(reported.into_iter().chain(said.into_iter().filter_map(node)));
+            self.port_changes.end_look(found);
             return Ok(None);
         }
         // While a copy of a `Set` is under way, it may clear a bit that a later change sets. Judged when the last port
@@ -824,7 +800,7 @@ impl<T: Transport> Manager<T> {
         // Freeing the answers of fifty thousand ports takes time, too.
         drop(sweep);
         self.serve_waiting().await?;
-        self.found = if settled { Freshness::New } else { Freshness::Stale };
+        self.port_changes.end_look(if settled { Freshness::New } else { Freshness::Stale });
         Ok(Some(discovered))
     }
 
@@ -841,8 +817,8 @@ impl<T: Transport> Manager<T> {
     async fn sweep(&mut self, until_event: bool) -> Result<Sweep, SubnetError> {
         let mut exchange = Exchange::new(self.timing);
         let before = std::mem::take(&mut self.unanswered);
-        let mut sweep = Sweep::begin(&mut exchange, self.health.left_out(), self.clears.clone(), before.clone());
-        self.has_cleared = self.clears.clone();
+        let clears = self.port_changes.begin_sweep();
+        let mut sweep = Sweep::begin(&mut exchange, self.health.left_out(), clears, before.clone());
         let on = |exchange: &mut Exchange, done| sweep.take(exchange, done);
         self.run_until(&mut exchange, on, |manager, _| manager.is_interrupted(until_event)).await?;
         self.unanswered = sweep.unanswered().clone();

@@ -26,6 +26,7 @@ mod manager;
 mod missing;
 mod multicast;
 mod paths;
+mod port_changes;
 mod register;
 mod responder;
 mod retrial;

@@ -173,12 +173,14 @@ pub(super) struct Exchange {
 
 /// Requests that were answered.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Answered {
+struct Answered {
     all: usize,
     /// Requests that were answered only when sent again.
     late: usize,
 }
 
+/// How long after an operation in which MADs were lost the next ones expect the same.
+const LOSSY_NS: u64 = 10_000_000_000;
 /// One in this many answers only after a retry means that MADs are being lost.
 const LOSS_IS_ONE_IN: usize = 50;
 
@@ -219,6 +221,31 @@ impl Answered {
             (unanswered, tries) = (unanswered * loss, tries + 1);
         }
         tries
+    }
+}
+
+/// A loss of MADs that an operation has met: the next ones expect it, too.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LossWatch {
+    /// The answers that showed it.
+    answered: Answered,
+    /// Until when it is expected.
+    until_ns: u64,
+}
+
+impl LossWatch {
+    /// Lets an exchange that begins expect a loss that was met lately.
+    pub fn warn(&self, exchange: &mut Exchange, now_ns: u64) {
+        if now_ns < self.until_ns {
+            exchange.expect_loss(self.answered);
+        }
+    }
+
+    /// Notes the loss that an exchange has met, if it met any.
+    pub fn learn(&mut self, exchange: &Exchange, now_ns: u64) {
+        if let Some(answered) = exchange.met_loss() {
+            *self = LossWatch { answered, until_ns: now_ns.saturating_add(LOSSY_NS) };
+        }
     }
 }
 
@@ -362,12 +389,12 @@ impl Exchange {
     }
 
     /// The answers of this operation and of those before it, if those of this one show that MADs are being lost.
-    pub(super) fn met_loss(&self) -> Option<Answered> {
+    fn met_loss(&self) -> Option<Answered> {
         self.answered.shows_loss().then(|| self.earlier.and(self.answered))
     }
 
     /// Notes that answers of earlier operations showed a loss of MADs.
-    pub(super) fn expect_loss(&mut self, earlier: Answered) {
+    fn expect_loss(&mut self, earlier: Answered) {
         self.earlier = earlier;
     }
 

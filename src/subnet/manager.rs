@@ -4,7 +4,7 @@ use super::adaptive::AdaptiveKinds;
 use super::apply::OnFailure;
 use super::error::status_meaning;
 use super::events::{OWN_PORT_NS, Traps};
-use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
+use super::exchange::{Completed, Exchange, LossWatch, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
 use super::fence::{Fence, FenceState};
 use super::health::Health;
 use super::held_keys::HeldKeys;
@@ -31,9 +31,6 @@ use async_trait::async_trait;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-
-/// How long after an operation in which MADs were lost the next ones expect the same.
-const LOSSY_NS: u64 = 10_000_000_000;
 
 /// A manager that stood still for longer than this may have been given up. A standby waits for its master for four
 /// polls of four tries each, which takes twelve seconds at least.
@@ -127,16 +124,42 @@ pub struct Manager<T> {
     pub(super) health: Health,
     /// Devices from which sweeps had no answer, behind links that are up.
     pub(super) missing: MissingDevices,
-    /// Whether this process stood still since the last look, as when it is stopped.
-    stood_still: bool,
-    /// Until when this process is known not to have stood still; `None` before it first waits.
-    served_ns: Option<u64>,
+    standstill: Standstill,
     /// Requests of the last sweep that went unanswered.
     unanswered: BTreeSet<AskedPlace>,
-    /// The last answers that showed that MADs are being lost, and until when that counts.
-    loss: (Answered, u64),
+    loss: LossWatch,
     /// How long requests are served at a time during long work, in nanoseconds; `None` where work takes no time.
     pub(super) serving_ns: Option<u64>,
+}
+
+/// Whether this process stood still, as when it is stopped, for longer than another manager may have waited for it.
+#[derive(Debug, Default)]
+struct Standstill {
+    /// Whether it did since the last look.
+    is_noticed: bool,
+    /// When it last ended a wait: then it ran. `None` before the first.
+    served_ns: Option<u64>,
+}
+
+impl Standstill {
+    /// A wait begins: the time since the last one may have been a stop.
+    fn begin_wait(&mut self, now_ns: u64) {
+        let away_ns = self.served_ns.map_or(0, |served_ns| now_ns.saturating_sub(served_ns));
+        self.was_away_for(away_ns);
+    }
+
+    /// A wait ended that was to end at `due_ns` at the latest: the time beyond was a stop.
+    fn end_wait(&mut self, due_ns: u64, back_ns: u64) {
+        self.was_away_for(back_ns.saturating_sub(due_ns));
+        self.served_ns = Some(back_ns);
+    }
+
+    fn was_away_for(&mut self, away_ns: u64) {
+        if away_ns >= AWAY_NS && !std::mem::replace(&mut self.is_noticed, true) {
+            let seconds = away_ns as f64 / 1e9;
+            tracing::warn!(seconds, "this manager stood still: it asks who is master, and reads the subnet anew");
+        }
+    }
 }
 
 /// The known fabric, and the paths through it.
@@ -217,10 +240,9 @@ impl<T: Transport> Manager<T> {
             silent: SilentPlaces::default(),
             health: Health::default(),
             missing: MissingDevices::default(),
-            stood_still: false,
-            served_ns: None,
+            standstill: Standstill::default(),
             unanswered: BTreeSet::new(),
-            loss: (Answered::default(), 0),
+            loss: LossWatch::default(),
             serving_ns: None,
         }
     }
@@ -236,13 +258,13 @@ impl<T: Transport> Manager<T> {
     /// master.
     pub fn only_look(&mut self) {
         self.port_changes.clear(ClearedBits::None);
-        self.stood_still = false;
+        self.standstill.is_noticed = false;
     }
 
     /// Whether this process stood still, for longer than another manager may have waited for it, since
     /// [`Manager::only_look`]. Until the next look it writes nothing.
     pub fn stood_still(&self) -> bool {
-        self.stood_still
+        self.standstill.is_noticed
     }
 
     pub(super) fn clear_bits(&mut self) {
@@ -315,10 +337,7 @@ impl<T: Transport> Manager<T> {
                 manager.quiet_at_ns = manager.quiet_at_ns.max(quiet_at_ns);
             }
         };
-        let (loss, until_ns) = self.loss;
-        if self.transport.now_ns() < until_ns {
-            exchange.expect_loss(loss);
-        }
+        self.loss.warn(exchange, self.transport.now_ns());
         let mut has_waited = false;
         loop {
             // Expired requests make room in the window, so they are handled before the next is sent.
@@ -331,9 +350,7 @@ impl<T: Transport> Manager<T> {
                 settle(self, exchange);
             }
             let Some(deadline_ns) = exchange.deadline_ns() else {
-                if let Some(answered) = exchange.met_loss() {
-                    self.loss = (answered, self.transport.now_ns().saturating_add(LOSSY_NS));
-                }
+                self.loss.learn(exchange, self.transport.now_ns());
                 return Ok(());
             };
             let Some(datagram) = self.receive(deadline_ns).await? else {
@@ -359,7 +376,7 @@ impl<T: Transport> Manager<T> {
             let Transmission { tid, request, again } = sent;
             // Another manager may be master by now. Clearing port-change bits, and SMInfo between managers, change no
             // tables.
-            if self.stood_still && request.writes() {
+            if self.standstill.is_noticed && request.writes() {
                 return Err(SubnetError::StoodStill);
             }
             let datagram = datagram_of(request, tid, self.m_key);
@@ -424,15 +441,13 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
         loop {
             let now_ns = self.transport.now_ns();
-            let away_ns = self.served_ns.map_or(0, |served_ns| now_ns.saturating_sub(served_ns));
             if self.serving_ns.is_some() {
-                self.stood_still_for(away_ns);
+                self.standstill.begin_wait(now_ns);
             }
             let slice_ns = until_ns.min(now_ns.saturating_add(WAIT_SLICE_NS));
             let received = self.transport.recv(slice_ns).await?;
             let back_ns = self.transport.now_ns();
-            self.stood_still_for(back_ns.saturating_sub(slice_ns.max(now_ns)));
-            self.served_ns = Some(back_ns);
+            self.standstill.end_wait(slice_ns.max(now_ns), back_ns);
             if received.is_some() || self.transport.now_ns() >= until_ns {
                 return Ok(received);
             }
@@ -445,13 +460,6 @@ impl<T: Transport> Manager<T> {
         let Some(own) = &mut self.topology else { return };
         std::mem::swap(own, &mut other.0);
         self.port_changes.rename(|node| own.fabric.by_guid(other.0.fabric.node(node).guid));
-    }
-
-    fn stood_still_for(&mut self, away_ns: u64) {
-        if away_ns >= AWAY_NS && !std::mem::replace(&mut self.stood_still, true) {
-            let seconds = away_ns as f64 / 1e9;
-            tracing::warn!(seconds, "this manager stood still: it asks who is master, and reads the subnet anew");
-        }
     }
 
     /// Calls the responder and sends what it returns.

@@ -61,12 +61,12 @@ impl SubnetManager for Theirs {
         self.ours.reserve(level);
     }
 
-    fn fence_is(&mut self, fence: &Fence) {
-        self.ours.fence_is(fence);
+    fn set_fence(&mut self, fence: &Fence) {
+        self.ours.set_fence(fence);
     }
 
-    fn ways_are(&mut self, longest: u32, through: &[NodeId]) {
-        self.ours.ways_are(longest, through);
+    fn set_ways(&mut self, longest: u32, through: &[NodeId]) {
+        self.ours.set_ways(longest, through);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
@@ -166,12 +166,12 @@ impl<S: SubnetManager> SubnetManager for Logged<S> {
         self.inner.reserve(level);
     }
 
-    fn fence_is(&mut self, fence: &Fence) {
-        self.inner.fence_is(fence);
+    fn set_fence(&mut self, fence: &Fence) {
+        self.inner.set_fence(fence);
     }
 
-    fn ways_are(&mut self, longest: u32, through: &[NodeId]) {
-        self.inner.ways_are(longest, through);
+    fn set_ways(&mut self, longest: u32, through: &[NodeId]) {
+        self.inner.set_ways(longest, through);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {

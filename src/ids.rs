@@ -408,6 +408,21 @@ impl fmt::Display for Half {
     }
 }
 
+/// What names a port in every fabric, whose indices differ: the GUID of its node, and its number there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PortName {
+    /// The GUID of the node.
+    pub guid: Guid,
+    /// The number of the port.
+    pub num: PortNum,
+}
+
+impl fmt::Display for PortName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]", self.guid, self.num)
+    }
+}
+
 /// A service level that is of neither half, and the data lane that it has to itself (docs/PROTOCOL.md, section K).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -2,8 +2,8 @@
 //! by forwarding entries alone where an order of them is proved, otherwise by the Double Scheme.
 //!
 //! - Values: `ids`, `link`, `wire`, `fabric`, `tables`, `routers`.
-//! - Decisions, pure functions of values: `routing`, `lid`, `repair`, `plan`, `verify`, `check`, `vet`, `audit`, `drain`,
-//!   `machine`; `change` joins them, from two fabrics and an engine to a vetted plan.
+//! - Decisions, pure functions of values: `routing`, `lid`, `repair`, `plan`, `verify`, `check`, `vet`, `audit`,
+//!   `drain`, `machine`; `change` joins them, from two fabrics and an engine to a vetted plan.
 //! - Actions: `transport` and `subnet` (MADs), `driver` (a change), `journal`, `sa`, `sm` (the subnet manager) and its
 //!   `frontend`.
 //! - The simulated fabric: `sim`; `serve`, `scenario`, `campaign` and `reproduce` use it.

@@ -228,7 +228,7 @@ fn what_is_longer_than_it_should_be_is_listed_with_contributing() {
     }
     let text = std::fs::read_to_string(root().join("CONTRIBUTING.md")).expect("it can be read");
     let (_, list) = text.split_once("These exceptions stand:").expect("CONTRIBUTING lists what stands");
-    let (list, _) = list.split_once("\n7. ").expect("the rule before the seventh");
+    let (list, _) = list.split_once("A test").expect("the rule before the seventh");
     let list = list.split_whitespace().collect::<Vec<_>>().join(" ");
     let (functions, files) = list.split_once("; the files ").expect("functions, then files");
     let names = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_string).collect::<Vec<_>>();

@@ -63,19 +63,19 @@ impl ChangeInput<'_> {
 pub struct KnownBase(Arc<OnceLock<Option<ChangeBase>>>);
 
 impl KnownBase {
-    /// It, found out here and now.
+    /// The base of a routing, computed at once.
     pub fn of(routing: &InForce) -> KnownBase {
         let known = KnownBase::default();
         known.find_out(routing);
         known
     }
 
-    /// It, if it is known so far.
+    /// The base, if it has been computed and the routing is proved.
     pub fn get(&self) -> Option<&ChangeBase> {
         self.0.get()?.as_ref()
     }
 
-    /// Finds it out, which takes seconds on a thousand switches.
+    /// Computes the base, which takes seconds on a thousand switches.
     pub fn find_out(&self, routing: &InForce) {
         self.0.get_or_init(|| ChangeBase::of(routing).ok());
     }

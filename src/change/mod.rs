@@ -378,7 +378,7 @@ impl<'a> Groundwork<'a> {
         let steps = vec![TableStep { lfts: reroute.clone(), aged_before: false }];
         let whole = match self.plan_of(Scheme::Ordered, RepairSteps { steps, ..RepairSteps::default() }, reroute) {
             Ok(whole) => whole,
-            Err(why) => return Err(Box::new(nor_whole(repaired, why))),
+            Err(why) => return Err(Box::new(both_failed(repaired, why))),
         };
         let whole = self.change_of(whole).noted(REPAIR, &why_not);
         let why = match self.vetted(noting(whole), refused::<V>) {
@@ -387,7 +387,7 @@ impl<'a> Groundwork<'a> {
             Ok(_) => ChangeError::AnswersUnproved,
             Err(why) => why,
         };
-        Err(Box::new(nor_whole(repaired, why)))
+        Err(Box::new(both_failed(repaired, why)))
     }
 
     /// The change, R′ proved by itself and the plan judged; what becomes of a plan that the prover refused is the
@@ -492,7 +492,7 @@ impl<'a> Groundwork<'a> {
 }
 
 /// A repair, or why there is none, beside a re-route in one wave that does not do either.
-fn nor_whole(repaired: Result<PlannedChange, ChangeError>, whole: ChangeError) -> Result<PlannedChange, ChangeError> {
+fn both_failed(repaired: Result<PlannedChange, ChangeError>, whole: ChangeError) -> Result<PlannedChange, ChangeError> {
     match repaired {
         Ok(change) => Ok(change.noted(ONE_WAVE, &whole.to_string())),
         Err(repair) => Err(ChangeError::NeitherInPlace { repair: Box::new(repair), whole: Box::new(whole) }),

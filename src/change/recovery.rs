@@ -34,7 +34,7 @@ pub struct RecoveryInput {
     pub policy: Policy,
     /// The SM's own port.
     pub sm: PortId,
-    /// What the engine makes of the fabric: towards it later changes lead.
+    /// The engine's routing of the fabric, which later changes install.
     pub function: Arc<RoutingFunction>,
     /// Whether end ports may be kept from sending on a half; not where only forwarding entries are written.
     pub may_close: bool,

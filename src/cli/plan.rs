@@ -213,10 +213,7 @@ impl Arguments {
                 let after = read_after(Capture { fabric: before, known: captured }, file, common)?;
                 let Recabling { union, plugged } = union_recabled(before, &after).map_err(not_united)?;
                 // What is to leave keeps its ports until the change has been made, so nothing can be cabled to them.
-                let pulled = |port: PortId| {
-                    let own = union.fabric.port(port);
-                    after.port_at(after.by_guid(union.fabric.node(own.node).guid)?, own.num)
-                };
+                let pulled = |port: PortId| after.port_named(union.fabric.port_name(port));
                 let ports: Vec<PortId> = plugged.iter().filter_map(|&(port, _)| pulled(port)).collect();
                 (after.without_links(&ports), plugged)
             }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Default)]
 pub(super) struct BaseKeeper {
     at_work: Option<Work>,
-    /// Held while one is computed: a thread that computes of a state which is past may still be there.
+    /// Held while a base is computed: a thread for an outdated state may still be running.
     turn: Arc<Mutex<()>>,
 }
 

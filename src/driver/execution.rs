@@ -127,7 +127,7 @@ impl<S: SubnetManager> Driver<S> {
     ) -> Result<(), DriverError> {
         let plan = own.plan.plan();
         self.may_begin(&own.plan)?;
-        self.subnet.ways_are(plan.longest_way(), &switches_of(plan.draft()));
+        self.subnet.set_ways(plan.longest_way(), &switches_of(plan.draft()));
         if matches!(first, Event::Begin(_)) {
             plan.draft().notes.iter().for_each(|note| tracing::info!("{note}"));
             // There is no way back from a plan in place, so what its last barrier needs is asked for before it begins.
@@ -143,8 +143,8 @@ impl<S: SubnetManager> Driver<S> {
         match first {
             // What a halted change answers from stays as it is.
             Event::Resume => {}
-            Event::Continue(_, position) => self.subnet.outlook_is(self.running.outlook_within(plan, position.wave)),
-            _ => self.subnet.outlook_is(self.running.outlook_of(plan)),
+            Event::Continue(_, position) => self.subnet.set_outlook(self.running.outlook_within(plan, position.wave)),
+            _ => self.subnet.set_outlook(self.running.outlook_of(plan)),
         }
         Ok(())
     }
@@ -338,7 +338,7 @@ impl<S: SubnetManager> Driver<S> {
         let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
         tracing::info!(command = command.name(), phase, now_ns = start_ns, "carry out");
         if let Some(fence) = self.fence(plan, &command) {
-            self.subnet.fence_is(&fence);
+            self.subnet.set_fence(&fence);
         }
         let Some(answer) = self.execute(log, plan, command).await? else { return Ok(None) };
         if let Some(name) = phase {
@@ -505,7 +505,7 @@ impl<S: SubnetManager> Driver<S> {
                 // Hosts that stayed on the spare half may send again, now that its entries lead where they did.
                 if self.running.both_halves {
                     let newcomers = newcomers(plan);
-                    self.subnet.fence_is(&Fence { stage: FenceStage::Open, newcomers, ..Fence::default() });
+                    self.subnet.set_fence(&Fence { stage: FenceStage::Open, newcomers, ..Fence::default() });
                     self.apply(&[], WriteOrder::Any).await?;
                 }
             }

@@ -121,7 +121,7 @@ struct Plans {
 
 /// What may be lost.
 #[derive(Clone, Copy)]
-enum Loss {
+enum ForeseenLoss {
     Switch(NodeId),
     Cable(PortId),
 }
@@ -212,14 +212,14 @@ impl Foreseer {
 }
 
 /// The switches, and then the cables between switches.
-fn losses(fabric: &Fabric) -> Vec<Loss> {
+fn losses(fabric: &Fabric) -> Vec<ForeseenLoss> {
     let is_switch = |port| fabric.neighbour(port).is_some_and(|node| fabric.node(node).is_switch());
-    let switches = fabric.switches().filter(|&node| fabric.node(node).present).map(Loss::Switch);
+    let switches = fabric.switches().filter(|&node| fabric.node(node).present).map(ForeseenLoss::Switch);
     let cables = fabric.links().filter(|&(one, other)| is_switch(one) && is_switch(other));
-    switches.chain(cables.map(|(one, _)| Loss::Cable(one))).collect()
+    switches.chain(cables.map(|(one, _)| ForeseenLoss::Cable(one))).collect()
 }
 
-fn prepare_all(from: &PreparedFrom, losses: Vec<Loss>, most_bytes: usize, turn: &Mutex<()>, shared: &Shared) {
+fn prepare_all(from: &PreparedFrom, losses: Vec<ForeseenLoss>, most_bytes: usize, turn: &Mutex<()>, shared: &Shared) {
     let PreparedFrom { running, intent, settle_ns, in_turn } = from;
     let mut ground: Option<Option<ChangeBase>> = None;
     for loss in losses {
@@ -232,8 +232,8 @@ fn prepare_all(from: &PreparedFrom, losses: Vec<Loss>, most_bytes: usize, turn: 
         }
         let routed = &running.routed;
         let rest = match loss {
-            Loss::Switch(node) => routed.without_nodes(&[node]),
-            Loss::Cable(port) => routed.without_links(&[port]),
+            ForeseenLoss::Switch(node) => routed.without_nodes(&[node]),
+            ForeseenLoss::Cable(port) => routed.without_links(&[port]),
         };
         let rest = Arc::new(change::within_reach(&rest, running.sm));
         // All losses begin with the same routing.
@@ -340,8 +340,8 @@ mod tests {
     /// What a manager finds after a loss: the dead switch and its hosts are there no more.
     fn rests(running: &Running) -> Vec<Arc<Fabric>> {
         let rest = |loss| match loss {
-            Loss::Switch(node) => running.routed.without_nodes(&[node]),
-            Loss::Cable(port) => running.routed.without_links(&[port]),
+            ForeseenLoss::Switch(node) => running.routed.without_nodes(&[node]),
+            ForeseenLoss::Cable(port) => running.routed.without_links(&[port]),
         };
         losses(&running.routed).into_iter().map(|loss| Arc::new(rest(loss))).collect()
     }

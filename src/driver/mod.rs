@@ -14,8 +14,8 @@ mod ahead;
 mod error;
 mod execution;
 mod foreseen;
-mod lesser;
 mod record;
+mod shortfall;
 mod sighting;
 mod standing;
 
@@ -23,8 +23,8 @@ use ahead::BaseKeeper;
 pub use error::DriverError;
 use foreseen::PreparedFrom;
 pub use foreseen::{ForeseenCount, Foreseer, PreparedAhead};
-pub use lesser::{Shortfall, narrow_ports};
 pub use record::{ChangeRecord, ChangeUnderWay, PhaseRecord};
+pub use shortfall::{Shortfall, narrow_ports};
 pub use sighting::Sighting;
 pub use standing::StandingChange;
 
@@ -92,7 +92,7 @@ impl Intent {
         Intent { engine, scheme, auto: false, policy, unproved_baselines: false }
     }
 
-    /// Whether changes are made alike: by the very same engine, too.
+    /// Whether both intents make the same changes. Engines are compared by address.
     fn is(&self, other: &Intent) -> bool {
         let by = |intent: &Intent| (intent.scheme, intent.auto, intent.policy, intent.unproved_baselines);
         Arc::ptr_eq(&self.engine, &other.engine) && by(self) == by(other)
@@ -295,14 +295,14 @@ impl<S: SubnetManager> Driver<S> {
 
     /// Records forwarding tables that were written without the driver, between two changes, and whether hosts may send
     /// on both halves from then on.
-    pub fn tables_are(&mut self, lfts: Vec<Arc<Lft>>, both_halves: bool) {
+    pub fn record_tables(&mut self, lfts: Vec<Arc<Lft>>, both_halves: bool) {
         assert_eq!(lfts.len(), self.running.tables.lfts.len(), "one forwarding table for each node");
         self.running.tables.lfts = lfts;
         self.running.both_halves = both_halves;
     }
 
     /// Records the SL-to-VL table that every pair of ports of some devices was given without the driver.
-    pub fn lanes_are(&mut self, devices: impl IntoIterator<Item = NodeId>, table: SlToVl) {
+    pub fn record_lanes(&mut self, devices: impl IntoIterator<Item = NodeId>, table: SlToVl) {
         let table = Arc::new(NodeSlToVl::Uniform(table));
         devices.into_iter().for_each(|node| self.running.tables.sl_to_vl[node.index()] = table.clone());
     }

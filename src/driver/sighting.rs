@@ -1,10 +1,10 @@
 //! The results of sweeps and glances, compared with the fabric that the driver knows.
 
-use super::lesser::{self, Shortfall};
+use super::shortfall::{self, Shortfall};
 use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::change;
 use crate::fabric::difference::{self, AlignError, Recognised};
-use crate::fabric::{Fabric, NodeId, Port, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::machine::{Event, State};
 use crate::plan::{Lanes, Observer, Policy};
 use crate::subnet::{Discovered, Glance, SubnetManager, WriteOrder};
@@ -32,7 +32,7 @@ pub struct Sighting {
 impl Sighting {
     /// The subnet as found, without known devices that fall short, and without what nothing else leads to.
     pub fn usable(&self) -> Cow<'_, Fabric> {
-        lesser::without(&self.discovered, &self.shortfalls)
+        shortfall::without(&self.discovered, &self.shortfalls)
     }
 }
 
@@ -84,8 +84,8 @@ impl<S: SubnetManager> Driver<S> {
                 continue;
             };
             discovered.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
-            let shortfalls = lesser::shortfalls(&self.running, &discovered);
-            let usable = lesser::without(&discovered, &shortfalls);
+            let shortfalls = shortfall::shortfalls(&self.running, &discovered);
+            let usable = shortfall::without(&discovered, &shortfalls);
             let Recognised { alive, stranger } = difference::recognise(&self.running.known, &usable);
             drop(usable);
             self.subnet.set_topology(&alive, self.running.sm);
@@ -117,10 +117,7 @@ impl<S: SubnetManager> Driver<S> {
     async fn take_down(&mut self, discovered: &Discovered) -> Result<(), DriverError> {
         let Running { routed, alive, .. } = &self.running;
         let (alive, found) = (alive.clone(), &discovered.fabric);
-        let known = |port: &PortId| {
-            let port = found.port(*port);
-            alive.port_at(alive.by_guid(found.node(port.node).guid)?, port.num)
-        };
+        let known = |port: &PortId| alive.port_named(found.port_name(*port));
         let by_tokens = self.intent.policy.observer != Observer::Lifetime;
         let is_lost = |port: &PortId| alive.peer(*port).is_none() && (by_tokens || routed.peer(*port).is_some());
         let mut ports: Vec<PortId> = discovered.silent.iter().filter_map(known).filter(is_lost).collect();
@@ -263,8 +260,7 @@ pub(super) fn bounced(
 ) -> Option<BouncedCables> {
     let found = &discovered.fabric;
     let state = |port: PortId| {
-        let Port { node, num, .. } = *alive.port(port);
-        let port = found.by_guid(alive.node(node).guid).and_then(|node| found.port_at(node, num))?;
+        let port = found.port_named(alive.port_name(port))?;
         Some(discovered.port_states[port.index()])
     };
     let is_fresh = |port: PortId| state(port) == Some(PortState::Initialize);

@@ -105,7 +105,7 @@ impl StandingChange {
         let draft = plan.draft();
         let known = &draft.before;
         let Recognised { alive, .. } = difference::recognise(known, found);
-        if found.place(discovered.sm_port) != known.place(draft.sm) {
+        if found.port_name(discovered.sm_port) != known.port_name(draft.sm) {
             return Err(format!("its manager was at {}", known.describe_port(draft.sm)));
         }
         let states = &plan.tables_at(self.position.wave).port_states;
@@ -114,8 +114,7 @@ impl StandingChange {
             sighting::bounced(&alive, draft.sm, discovered, carries).ok_or(UNFINISHABLE)?;
         let alive = rest.unwrap_or(alive);
         for port in alive.lid_ports() {
-            let (guid, num) = alive.place(port);
-            let held = found.by_guid(guid).and_then(|node| found.port_at(node, num)).map(|port| found.port(port));
+            let held = found.port_named(alive.port_name(port)).map(|port| found.port(port));
             let wanted = alive.port(port);
             if held.is_none_or(|held| (held.lid, held.lmc) != (wanted.lid, wanted.lmc)) {
                 return Err(format!("{} has lost its LID", alive.describe_port(port)));

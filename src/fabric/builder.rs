@@ -1,7 +1,7 @@
 //! Builds a [`Fabric`] piece by piece, and checks it as a whole.
 
 use super::{Fabric, LinkSpeed, LinkWidth, Node, NodeId, NodeKind, Port, PortId, PortZero, SharedDescriptions};
-use crate::ids::{Guid, Lid, Lmc, PortNum};
+use crate::ids::{Guid, Lid, Lmc, PortName, PortNum};
 use std::sync::Arc;
 
 /// Why a fabric cannot be built.
@@ -159,12 +159,12 @@ impl FabricBuilder {
         let a = self.external(a, a_num)?;
         let b = self.external(b, b_num)?;
         if a == b {
-            let (node, num) = self.name(a);
+            let PortName { guid: node, num } = self.port_name(a);
             return Err(BuildError::CabledToItself { node, num });
         }
         for (end, other) in [(a, b), (b, a)] {
             if self.ports[end].peer.is_some_and(|peer| peer.index() != other) {
-                let (node, num) = self.name(end);
+                let PortName { guid: node, num } = self.port_name(end);
                 return Err(BuildError::CabledTwice { node, num });
             }
         }
@@ -183,9 +183,9 @@ impl FabricBuilder {
         Ok(node.first_port.index() + num.index())
     }
 
-    fn name(&self, port: usize) -> (Guid, PortNum) {
+    fn port_name(&self, port: usize) -> PortName {
         let port = &self.ports[port];
-        (self.nodes[port.node.index()].guid, port.num)
+        PortName { guid: self.nodes[port.node.index()].guid, num: port.num }
     }
 
     /// The finished fabric.

@@ -23,7 +23,7 @@ pub use builder::{BuildError, FabricBuilder};
 pub use ranked::RankedSwitches;
 pub use role::NodeRole;
 
-use crate::ids::{Guid, Half, Lid, Lmc, PortNum};
+use crate::ids::{Guid, Half, Lid, Lmc, PortName, PortNum};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -295,10 +295,15 @@ impl Fabric {
         port.guid.unwrap_or(self.node(port.node).guid)
     }
 
-    /// The GUID of a port's node, and its number there: what names it in another fabric, whose indices differ.
-    pub fn place(&self, port: PortId) -> (Guid, PortNum) {
-        let port = self.port(port);
-        (self.node(port.node).guid, port.num)
+    /// The name of a port, which it has in other fabrics, too.
+    pub fn port_name(&self, port: PortId) -> PortName {
+        let Port { node, num, .. } = *self.port(port);
+        PortName { guid: self.node(node).guid, num }
+    }
+
+    /// The port with a name, present or not.
+    pub fn port_named(&self, name: PortName) -> Option<PortId> {
+        self.port_at(self.by_guid(name.guid)?, name.num)
     }
 
     /// The node with this GUID.

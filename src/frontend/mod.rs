@@ -23,7 +23,7 @@ use self::metrics::Metrics;
 use crate::change;
 use crate::driver::{ChangeRecord, Running};
 use crate::fabric::Fabric;
-use crate::ids::{Guid, Half, Lid, PortNum};
+use crate::ids::{Guid, Half, Lid, PortName};
 use crate::machine::{ChangeProgress, Declined, Outcome};
 use crate::sa::GroupCounts;
 use crate::sm::lifecycle::LifecycleState;
@@ -350,11 +350,14 @@ impl Frontend {
     fn noticed(&mut self, event: SubnetEvent) -> EventKind {
         // What was there when it happened may be gone from the fabric that is known now.
         let running = self.running();
-        let found = |guid: Guid| running.as_ref().and_then(|at| Some((&at.alive, at.alive.by_guid(guid)?)));
-        let node = |guid: Guid| found(guid).map_or_else(|| guid.to_string(), |(of, node)| of.describe_node(node));
-        let port = |(guid, num): (Guid, PortNum)| {
-            let port = found(guid).and_then(|(of, node)| Some(of.describe_port(of.port_at(node, num)?)));
-            port.unwrap_or_else(|| format!("{guid}[{num}]"))
+        let alive = running.as_ref().map(|running| &running.alive);
+        let node = |guid: Guid| {
+            let node = alive.and_then(|alive| Some(alive.describe_node(alive.by_guid(guid)?)));
+            node.unwrap_or_else(|| guid.to_string())
+        };
+        let port = |name: PortName| {
+            let port = alive.and_then(|alive| Some(alive.describe_port(alive.port_named(name)?)));
+            port.unwrap_or_else(|| name.to_string())
         };
         let (number, lid, name) = match event {
             SubnetEvent::LinksChanged { lid, switch } => (128, lid, switch.map(node)),
@@ -674,6 +677,7 @@ fn lids(fabric: &Fabric) -> LidStatus {
 mod tests {
     use super::control::ChangeOrder;
     use super::*;
+    use crate::ids::PortNum;
     use crate::sm::Mailbox;
     use crate::sm::lifecycle::{RetiredHalf, Unfinished};
     use crate::subnet::DeviceProfile;

@@ -323,10 +323,20 @@ impl WhatIfReport {
 /// The table, and the answer in its last line.
 pub fn what_if(report: &WhatIfReport) -> String {
     let mut text = String::new();
+    head(&mut text, report);
+    text.push('\n');
+    tables(&mut text, report);
+    text.push('\n');
+    notes(&mut text, report);
+    text + &answer(report)
+}
+
+/// What was asked, of which subnet.
+fn head(text: &mut String, report: &WhatIfReport) {
     let FabricSize { switches, cas, links } = report.fabric;
-    line(&mut text, format_args!("fabric   {}", size_of(switches, (cas, "CA"), links)));
-    line(&mut text, format_args!("routing  {}; LMC {}; SM on {}", report.engine, report.lmc, report.sm));
-    devices(&mut text, &report.devices);
+    line(text, format_args!("fabric   {}", size_of(switches, (cas, "CA"), links)));
+    line(text, format_args!("routing  {}; LMC {}; SM on {}", report.engine, report.lmc, report.sm));
+    devices(text, &report.devices);
     let host_cables = match report.host_cables {
         0 => String::new(),
         cables => format!(", {} to end ports", counted(cables as u64, "cable")),
@@ -338,25 +348,25 @@ pub fn what_if(report: &WhatIfReport) -> String {
     let [switches, cables] =
         [(report.switches, "switch"), (report.cables, "cable")].map(|(n, name)| counted(n as u64, name));
     let which = if report.every_cable { "" } else { " (of parallel ones the busiest)" };
-    line(&mut text, format_args!("lost     {switches}, {cables} between switches{which}{host_cables}: {at_once}"));
+    line(text, format_args!("lost     {switches}, {cables} between switches{which}{host_cables}: {at_once}"));
     if let Some(took) = report.planning() {
-        line(
-            &mut text,
-            format_args!("time     planning took {took} on this machine, and comes before the first write"),
-        );
+        line(text, format_args!("time     planning took {took} on this machine, and comes before the first write"));
     }
     if report.planned() > 0 {
-        line(&mut text, format_args!("judged   {}", report.judged()));
+        line(text, format_args!("judged   {}", report.judged()));
     }
-    text.push('\n');
+}
+
+/// The losses that are listed, by harm, and those beyond them by which most pairs are out for longest.
+fn tables(text: &mut String, report: &WhatIfReport) {
     let most = report.listed.unwrap_or(usize::MAX);
     let waits = report.waits();
     let shown = rows(&report.losses.iter().take(most).collect::<Vec<_>>(), waits);
-    shown.to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
+    shown.to_string().lines().for_each(|row| line(text, format_args!("{}", row.trim_end())));
     if report.losses.len() > most {
         let more = count((report.losses.len() - most) as u64);
         let which = if report.leaves_out() { "less harmful or not planned" } else { "less harmful" };
-        line(&mut text, format_args!(" … and {more} more, {which} (--all lists them)"));
+        line(text, format_args!(" … and {more} more, {which} (--all lists them)"));
     }
     let others = report.longest_out_beyond(most);
     if !others.is_empty() {
@@ -366,36 +376,32 @@ pub fn what_if(report: &WhatIfReport) -> String {
             LISTED_BY_PAIRS => "the ten".to_string(),
             several => format!("the {several}"),
         };
-        line(
-            &mut text,
-            format_args!("\nof the {unlisted} not listed, {which} by which most pairs are out for longest:"),
-        );
-        rows(&others, waits).to_string().lines().for_each(|row| line(&mut text, format_args!("{}", row.trim_end())));
+        line(text, format_args!("\nof the {unlisted} not listed, {which} by which most pairs are out for longest:"));
+        rows(&others, waits).to_string().lines().for_each(|row| line(text, format_args!("{}", row.trim_end())));
     }
-    text.push('\n');
+}
+
+/// What the tables do not say.
+fn notes(text: &mut String, report: &WhatIfReport) {
     for note in report.notes.iter().chain(&report.choice()).chain(&report.rest()).chain(&report.left()) {
-        line(&mut text, format_args!("note: {note}"));
+        line(text, format_args!("note: {note}"));
     }
     let refused = report.losses.iter().filter_map(|loss| Some((loss.dies.join(" and "), loss.refusal.as_ref()?)));
     for (dies, why) in refused.take(3) {
-        line(&mut text, format_args!("no change is proved after the loss of {dies}: {why}"));
+        line(text, format_args!("no change is proved after the loss of {dies}: {why}"));
     }
     let moving = report.losses.iter().filter_map(|loss| Some((loss.dies.join(" and "), loss.why_hosts_move()?)));
     for (dies, why) in moving.take(3) {
-        line(&mut text, format_args!("hosts move after the loss of {dies}: {why}"));
+        line(text, format_args!("hosts move after the loss of {dies}: {why}"));
     }
     let standby: Vec<String> =
         report.losses.iter().filter(|loss| loss.needs_standby).map(|loss| loss.dies.join(" and ")).collect();
     if !standby.is_empty() {
-        line(
-            &mut text,
-            format_args!("these take the subnet manager with them, and need a standby: {}", some(&standby)),
-        );
+        line(text, format_args!("these take the subnet manager with them, and need a standby: {}", some(&standby)));
     }
     if let Some(replay) = &report.replay {
-        line(&mut text, format_args!("packet by packet: {replay}"));
+        line(text, format_args!("packet by packet: {replay}"));
     }
-    text + &answer(report)
 }
 
 /// Losses as a table, one a row; with a column of waiting times only where something `waits`.

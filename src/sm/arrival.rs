@@ -21,7 +21,7 @@ pub enum SubnetArrival {
     },
     /// It carried traffic in the midst of a change that an earlier manager left, and the change went on by its journal.
     Resumed {
-        /// Which, and where it stood.
+        /// The change, and where it stood.
         what: String,
     },
     /// It carried traffic under tables that could neither be proved nor mended with a proof, and was rewritten in
@@ -44,7 +44,7 @@ impl SubnetArrival {
         }
     }
 
-    /// Why nothing less would do; of a change that was resumed, which, and where it stood.
+    /// The reason that nothing less would do; for a resumed change, which one it was and where it stood.
     pub fn why(&self) -> Option<&str> {
         match self {
             SubnetArrival::Cold | SubnetArrival::Adopted => None,
@@ -60,9 +60,9 @@ pub(super) struct BroughtUp {
     pub(super) arrival: SubnetArrival,
     /// The engine that made the routing, if it was computed here.
     pub(super) routed_by: Option<RoutedBy>,
-    /// What stands in for the configured engine, if anything does.
+    /// The stand-in for the user's choice, if there is one.
     pub(super) instead: Option<String>,
-    /// What is still to be run before it is up.
+    /// The work that remains before it is up.
     pub(super) pending: Option<Pending>,
     /// Whether a change is due at once: something that was found is still to be brought in, or something was lost.
     pub(super) change_is_due: bool,
@@ -73,7 +73,7 @@ pub(super) enum Pending {
     /// SL-to-VL tables, while hosts have ways to each other by tables that are proved on any lanes.
     Lanes {
         writes: Vec<Write>,
-        /// Whether something may be under way that was sent under tables of an earlier manager.
+        /// Whether packets may be under way that were sent under tables of an earlier manager.
         ages: bool,
     },
     /// The way back to one routing.

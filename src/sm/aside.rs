@@ -13,7 +13,7 @@ use crate::transport::Transport;
 use crate::wire;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// After how many surveys in a row that do not find it, though a link to it is up, an element counts as gone.
+/// An element counts as gone after this many surveys in a row that do not find it although a link to it is up.
 const SURVEYS: u8 = 4;
 
 /// Elements that are set aside.
@@ -52,22 +52,22 @@ impl AsideElements {
         self.missed.insert(element.lasting_name(known), 0);
     }
 
-    /// Takes an element back. Whether it was set aside.
+    /// Takes an element back. Returns whether it was set aside.
     pub(super) fn remove(&mut self, element: FoundElement, known: &Fabric) -> bool {
         let before = self.missed.len();
-        // A cable has a name by either end.
+        // A cable can be named by either of its ends.
         self.missed.retain(|name, _| FoundElement::of_lasting_name(name, known) != Some(element));
         self.missed.len() < before
     }
 
-    /// A fabric without them.
+    /// The fabric without the elements set aside.
     pub(super) fn out_of(&self, fabric: &Fabric) -> Fabric {
         let found = self.missed.keys().filter_map(|name| FoundElement::of_lasting_name(name, fabric));
         found.fold(fabric.clone(), |rest, element| element.taken_out_of(&rest))
     }
 
-    /// Which end ports have no way while these are set aside, if they had one when that was ordered: the last other way
-    /// has died since. What the order itself cuts off is meant.
+    /// Describes the end ports whose last path died after elements were set aside; `None` if there are none. End ports
+    /// that the order itself cut off do not count: the user accepted that.
     pub(super) fn cut_off(&self, running: &Running) -> Option<String> {
         let first = self.described(&running.known).into_iter().next()?;
         let Running { known, alive, routed, sm, .. } = running;
@@ -98,7 +98,7 @@ impl AsideElements {
                 *missed = 0;
                 return true;
             }
-            // Where neighbours of its own are not found either, the manager may be what has left.
+            // If neighbours of the element are not found either, the manager may be the one that was cut off.
             if element.is_some_and(|element| !has_witnesses(element, known, (&rest, alive))) {
                 return true;
             }
@@ -112,7 +112,7 @@ impl AsideElements {
     }
 }
 
-/// Whether all switches that an element was cabled to were found, but for those that are not in the `rest`.
+/// Whether all switches that an element was cabled to were found; those that `rest` lacks do not count.
 fn has_witnesses(element: FoundElement, known: &Fabric, (rest, alive): (&Fabric, &Fabric)) -> bool {
     let is_found = |port: PortId| {
         let node = known.port(port).node;
@@ -124,8 +124,8 @@ fn has_witnesses(element: FoundElement, known: &Fabric, (rest, alive): (&Fabric,
     }
 }
 
-/// Whether ports that were found say that nothing is joined to them where an element that was not found had its links:
-/// all of a switch's, one end of a cable.
+/// Whether ports that were found report no link where a missing element had its links: all of them for a switch, one
+/// end for a cable.
 fn has_left<T: Transport>(element: FoundElement, manager: &Manager<T>, known: &Fabric, alive: &Fabric) -> bool {
     let is_down = |port: PortId| {
         let is_found = alive.node(known.port(port).node).present;

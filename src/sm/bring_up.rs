@@ -10,10 +10,11 @@ use super::aside::AsideElements;
 use super::config::{Config, Takeover};
 use super::context::Context;
 use super::error::SmError;
-use super::fair;
 use super::fallback::{self, FoundRouting, has_routers};
+use super::inherited::{carrying, is_active, lanes_of_most};
 use super::installed::{self, InstalledTables};
 use super::planning::computed;
+use super::port_needs;
 use super::set_up;
 use super::settings::Basis;
 use super::unfit;
@@ -29,13 +30,14 @@ use crate::tables::{NodeSlToVl, PathLayers, PortState, SlToVl, SubnetTables, Wri
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use crate::wire::{AttributeId, Method};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
 
-/// Brings up the subnet that a sweep found, as `fabric` with LIDs and lanes set ([`equip`]), and routes around what
-/// is set aside where nothing flows yet, or where tables in force do. Other managers are answered meanwhile.
+/// Brings up the subnet that a sweep found; `fabric` is that subnet with LIDs and lanes set ([`equip`]). Elements set
+/// aside are routed around if nothing flows yet, or if the tables in force do so. Other managers are answered
+/// meanwhile.
 pub(super) async fn bring_up<T: Transport>(
     manager: &mut Manager<T>,
     context: &Context,
@@ -58,7 +60,8 @@ pub(super) async fn bring_up<T: Transport>(
         };
         // The order was given to a manager at this port, whose cable may be another one by now.
         let used = if used.reaches_others(found.sm_port) { used } else { fabric.clone() };
-        if let Some(up) = bring_up_used(manager, context, found, fabric, used, is_trial).await? {
+        let target = BringUpTarget { fabric, used, is_trial };
+        if let Some(up) = bring_up_used(manager, context, found, target).await? {
             rest.iter().for_each(|rest| log_newcomers(&whole, rest));
             let lost: Vec<(PortId, PortId)> = cables_beyond(&up.running.known, &up.running.alive);
             let known = if lost.is_empty() { whole } else { Arc::new(whole.with_plugged(&lost)) };
@@ -69,20 +72,29 @@ pub(super) async fn bring_up<T: Transport>(
     unreachable!("the last of them is no trial")
 }
 
-/// Brings up what is to be used at once of what a sweep found: `used`, the fabric without what is set aside. None if a
-/// trial finds that forwarding tables in force do not lead to all of it.
+/// A fabric to bring up.
+struct BringUpTarget {
+    /// The fabric.
+    fabric: Arc<Fabric>,
+    /// The fabric without the elements set aside: the part that is used at once.
+    used: Arc<Fabric>,
+    /// Whether it is brought up only if the forwarding tables in force lead to all of it.
+    is_trial: bool,
+}
+
+/// Brings up the part of a fabric that is used at once. Returns `None` if a trial finds that the forwarding tables in
+/// force do not lead to all of it.
 async fn bring_up_used<T: Transport>(
     manager: &mut Manager<T>,
     context: &Context,
     found: &Discovered,
-    fabric: Arc<Fabric>,
-    used: Arc<Fabric>,
-    is_trial: bool,
+    target: BringUpTarget,
 ) -> Result<Option<BroughtUp>, SmError> {
     let (config, sm) = (&context.config, found.sm_port);
-    manager.set_topology(&fabric, sm);
+    let BringUpTarget { fabric, used, .. } = &target;
+    manager.set_topology(fabric, sm);
     manager.serve_waiting().await?;
-    refuse_adaptive(manager, &fabric, config, false).await?;
+    refuse_adaptive(manager, fabric, config, false).await?;
     let flows = installed::carries_traffic(&found.fabric, &found.port_states);
     // Compute and prove before any write: if either fails, the subnet stays untouched.
     let routing = computed(manager, config.planning, {
@@ -91,10 +103,10 @@ async fn bring_up_used<T: Transport>(
     });
     let routing = routing.await??;
     if flows {
-        return take_over(manager, context, found, (fabric, used), routing, is_trial).await;
+        return take_over(manager, context, found, target, routing).await;
     }
     let on_any_lanes = routing.on_any_lanes;
-    let mut up = brought_up(used, sm, routing, SubnetArrival::Cold);
+    let mut up = brought_up(target.used, sm, routing, SubnetArrival::Cold);
     let manner = match on_any_lanes {
         _ if config.takeover == Takeover::Rewrite && context.has_failed_often() => WriteManner::AroundOwn,
         true => WriteManner::LanesMayFollow,
@@ -105,23 +117,20 @@ async fn bring_up_used<T: Transport>(
     Ok(Some(up))
 }
 
-/// Takes over a subnet that carries traffic: as it runs, or mended, or rewritten by `routing`. What is set aside is not
-/// in `used`; where tables lead over it all the same, a change takes it out later.
+/// Takes over a subnet that carries traffic: as it runs, or mended, or rewritten by `routing`. Elements set aside are
+/// not in `target.used`; if tables lead over them all the same, a change takes them out later.
 async fn take_over<T: Transport>(
     manager: &mut Manager<T>,
     context: &Context,
     found: &Discovered,
-    (fabric, used): (Arc<Fabric>, Arc<Fabric>),
+    target: BringUpTarget,
     routing: FoundRouting,
-    is_trial: bool,
 ) -> Result<Option<BroughtUp>, SmError> {
     let (config, sm) = (&context.config, found.sm_port);
-    // What the tables route is what is there, unless a cable was lost under them.
-    let (mut known, mut served) = (fabric.clone(), fabric.clone());
-    let mut routed = None;
+    let BringUpTarget { fabric, used, is_trial } = target;
     let top = fabric.max_lid().unwrap_or_default();
-    let mut installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
-    manager.ends_are_closed(&installed.closed_ends(&fabric));
+    let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
+    manager.set_closed_ends(&installed.closed_ends(&fabric));
     // A proof cannot cover unknown tables: a device that does not report its own is left out, if the rest can do
     // without it.
     if let Some(device) = installed.silent.first().filter(|_| manager.can_leave_out(&installed.unread)) {
@@ -139,7 +148,7 @@ async fn take_over<T: Transport>(
     let comparable = comparable(found, &fabric, &installed);
     let judged = move || verdict(input, comparable, used);
     let verdict = computed(manager, config.planning, judged).await?;
-    if is_trial && !matches!(verdict, Verdict::Adoptable { .. } | Verdict::AdoptableOnAnyLanes { .. }) {
+    if is_trial && !verdict.is_adoptable() {
         return Ok(None);
     }
     if config.takeover == Takeover::Proved
@@ -148,60 +157,133 @@ async fn take_over<T: Transport>(
         return Err(SmError::Foreign { why: why.to_string() });
     }
     part_from_later(manager, found, &fabric).await?;
-    let (half, arrival, pending) = match verdict {
-        Verdict::Adoptable { used, lost } => {
-            if !lost.is_empty() {
-                known = Arc::new(fabric.with_plugged(&lost));
-                log_lost(&known, &fabric);
-                routed = Some(Arc::new(used.with_plugged(&lost)));
-            }
-            served = used;
-            (installed.half, SubnetArrival::Adopted, None)
-        }
+    let taken = match verdict {
+        Verdict::Adoptable { used, lost } => adopt(fabric, installed, used, &lost),
         Verdict::AdoptableOnAnyLanes { why, tables, writes } => {
             tracing::warn!(%why, "the subnet is adopted, and gets other SL-to-VL tables");
             serve_all_lanes(manager, &fabric, config).await?;
-            installed.tables = tables;
-            (installed.half, SubnetArrival::Adopted, Some(Pending::Lanes { writes, ages: true }))
+            let pending = Pending::Lanes { writes, ages: true };
+            TakenOver::whole(fabric, tables, installed.half, SubnetArrival::Adopted, Some(pending))
         }
         Verdict::Recoverable { why, recovery } => {
-            let Recovery { kept, way, .. } = recovery;
-            tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
-            // Links to newcomers are left alone: neither they nor what is behind them is reached yet.
-            let reached = |port: &&PortId| fabric.node(fabric.port(**port).node).present;
-            // A device that does not answer may still send, and passes no token on: its links are taken down, or the
-            // first barrier would wait for ever (C.5).
-            manager.apply_each(&fabric, &Write::links_down(found.silent.iter().filter(reached))).await?;
-            serve_all_lanes(manager, &fabric, config).await?;
-            // What the plan begins with, once that is written.
-            recovery.first.iter().for_each(|write| installed.tables.apply(&fabric, write));
-            (kept, SubnetArrival::Recovered { way, why }, Some(Pending::Recovery(recovery)))
+            recover(manager, config, found, fabric, installed, why, recovery).await?
         }
         Verdict::Unproved { why } => {
-            // ACTIVE ports stay so, and data flows while entries of both routings are in force: no proof covers this
-            // moment (E.7).
-            tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
-            // A manager that stops here leaves tables of two routings.
-            context.begin_recovery(manager.now_ns());
             let up = brought_up(fabric, sm, routing, SubnetArrival::Rewritten { why });
-            write(manager, config, &up.running, Some(installed.tables), WriteManner::Whole).await?;
-            return Ok(Some(up));
+            return rewrite(manager, context, up, installed.tables).await.map(Some);
         }
     };
-    // Which source sends by which path cannot be read back, so these tables were proved for every source on every path.
-    let running = running(served.clone(), sm, installed.tables, 1, None, half);
-    // Age limits too: the first barrier of a recovery counts by them.
-    set_up::everything(manager, &Basis::of(&running, config)).await?;
-    let tables = SubnetTables { port_states: running_states(&known, &running.tables), ..running.tables };
-    let change_is_due = routed.is_some();
-    let running = Running { known, routed: routed.unwrap_or(served), alive: fabric, tables, ..running };
-    let (routed_by, instead) = (None, routing.instead);
-    Ok(Some(BroughtUp { running, arrival, routed_by, instead, pending, change_is_due }))
+    taken.set_up(manager, config, sm, routing.instead).await.map(Some)
+}
+
+/// A subnet that carries traffic, as it is taken over.
+struct TakenOver {
+    /// The present fabric.
+    alive: Arc<Fabric>,
+    /// The same, with the lost cables that the tables lead over.
+    known: Arc<Fabric>,
+    /// The present part of the fabric that the tables serve.
+    served: Arc<Fabric>,
+    /// That part with the lost cables, if there are any.
+    routed: Option<Arc<Fabric>>,
+    /// The tables in force.
+    tables: SubnetTables,
+    /// The half in use.
+    half: Half,
+    arrival: SubnetArrival,
+    pending: Option<Pending>,
+}
+
+impl TakenOver {
+    /// A fabric whose tables serve all of it.
+    fn whole(
+        fabric: Arc<Fabric>,
+        tables: SubnetTables,
+        half: Half,
+        arrival: SubnetArrival,
+        pending: Option<Pending>,
+    ) -> TakenOver {
+        let (known, served) = (fabric.clone(), fabric.clone());
+        TakenOver { alive: fabric, known, served, routed: None, tables, half, arrival, pending }
+    }
+
+    /// Writes the settings of all ports.
+    async fn set_up<T: Transport>(
+        self,
+        manager: &mut Manager<T>,
+        config: &Config,
+        sm: PortId,
+        instead: Option<String>,
+    ) -> Result<BroughtUp, SmError> {
+        let TakenOver { alive, known, served, routed, tables, half, arrival, pending } = self;
+        // Which source sends by which path cannot be read back, so these tables were proved for every source on every
+        // path.
+        let running = running(served.clone(), sm, tables, 1, None, half);
+        // Age limits too: the first barrier of a recovery counts by them.
+        set_up::everything(manager, &Basis::of(&running, config)).await?;
+        let tables = SubnetTables { port_states: running_states(&known, &running.tables), ..running.tables };
+        let change_is_due = routed.is_some();
+        let running = Running { known, routed: routed.unwrap_or(served), alive, tables, ..running };
+        Ok(BroughtUp { running, arrival, routed_by: None, instead, pending, change_is_due })
+    }
+}
+
+/// Adopts tables as they stand. A change leads around lost cables next.
+fn adopt(fabric: Arc<Fabric>, installed: InstalledTables, used: Arc<Fabric>, lost: &[(PortId, PortId)]) -> TakenOver {
+    let InstalledTables { tables, half, .. } = installed;
+    let taken = TakenOver::whole(fabric.clone(), tables, half, SubnetArrival::Adopted, None);
+    if lost.is_empty() {
+        return TakenOver { served: used, ..taken };
+    }
+    let known = Arc::new(fabric.with_plugged(lost));
+    log_lost(&known, &fabric);
+    TakenOver { known, routed: Some(Arc::new(used.with_plugged(lost))), served: used, ..taken }
+}
+
+/// Prepares devices for the waves of a recovery.
+async fn recover<T: Transport>(
+    manager: &mut Manager<T>,
+    config: &Config,
+    found: &Discovered,
+    fabric: Arc<Fabric>,
+    installed: InstalledTables,
+    why: String,
+    recovery: Recovery,
+) -> Result<TakenOver, SmError> {
+    let Recovery { kept, way, .. } = recovery;
+    let mut tables = installed.tables;
+    tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
+    // Links to newcomers are left alone: neither they nor what is behind them is reached yet.
+    let reached = |port: &&PortId| fabric.node(fabric.port(**port).node).present;
+    // A device that does not answer may still send, and passes no token on: its links are taken down, or the first
+    // barrier would wait for ever (C.5).
+    manager.apply_each(&fabric, &Write::links_down(found.silent.iter().filter(reached))).await?;
+    serve_all_lanes(manager, &fabric, config).await?;
+    // The plan begins with the tables as these first writes leave them.
+    recovery.first.iter().for_each(|write| tables.apply(&fabric, write));
+    let arrival = SubnetArrival::Recovered { way, why };
+    Ok(TakenOver::whole(fabric, tables, kept, arrival, Some(Pending::Recovery(recovery))))
+}
+
+/// Rewrites a subnet that holds these tables in place. ACTIVE ports stay so, and data flows while entries of both
+/// routings are in force: no proof covers this moment (E.7).
+async fn rewrite<T: Transport>(
+    manager: &mut Manager<T>,
+    context: &Context,
+    up: BroughtUp,
+    held: SubnetTables,
+) -> Result<BroughtUp, SmError> {
+    let why = up.arrival.why().unwrap_or_default();
+    tracing::warn!(%why, "the subnet is REWRITTEN IN PLACE, and nothing proves that moment");
+    // A manager that stops here leaves tables of two routings.
+    context.begin_recovery(manager.now_ns());
+    write(manager, &context.config, &up.running, Some(held), WriteManner::Whole).await?;
+    Ok(up)
 }
 
 /// Takes up the change that an earlier manager left, as its journal has it, if devices hold what they may hold in its
-/// wave. Writes nothing but the state of ports that stayed ARMED, which would hold packets for ever, or bounced. The
-/// fabric has precedence: where it is otherwise, the answer is why.
+/// wave. It writes only the states of ports that bounced or stayed ARMED: such ports would hold packets for ever. The
+/// fabric has precedence over the journal; the inner error states how they differ.
 pub(super) async fn taken_up<T: Transport>(
     manager: &mut Manager<T>,
     found: &Discovered,
@@ -228,12 +310,12 @@ pub(super) async fn taken_up<T: Transport>(
     let sm = plan.draft().sm;
     manager.set_topology(&alive, sm);
     refuse_adaptive(manager, &alive, config, false).await?;
-    // What the earlier manager sent last may still be on its way.
+    // The last MADs of the earlier manager may still be on their way.
     manager.idle(manager.now_ns().saturating_add(manager.timing().smp_lifetime_ns)).await?;
     let states = &plan.tables_at(change.position.wave).port_states;
     let top = plan.draft().before.max_lid().unwrap_or_default();
     let installed = installed::read(manager, &alive, states, sm, top).await?;
-    manager.ends_are_closed(&installed.closed_ends(&alive));
+    manager.set_closed_ends(&installed.closed_ends(&alive));
     if let Some(silent) = installed.silent.first() {
         return Ok(Err(format!("{silent} does not report its tables")));
     }
@@ -261,21 +343,26 @@ pub(super) async fn taken_up<T: Transport>(
 enum Verdict {
     /// Its tables may stay in force.
     Adoptable {
-        /// What they route of what is there.
+        /// The part of the present fabric that they route.
         used: Arc<Fabric>,
         /// Cables that they route besides, which are lost.
         lost: Vec<(PortId, PortId)>,
     },
-    /// Its forwarding tables may, whatever its SL-to-VL tables are, and while these are replaced.
+    /// Its forwarding tables may stay in force, whatever its SL-to-VL tables are, also while these are replaced.
     AdoptableOnAnyLanes { why: String, tables: SubnetTables, writes: Vec<Write> },
     /// They may not, and proved waves lead from them to one routing on all lanes (section E of docs/PROTOCOL.md).
     Recoverable { why: String, recovery: Recovery },
-    /// Neither is proved.
+    /// Neither can be proved.
     Unproved { why: String },
 }
 
 impl Verdict {
-    /// Why a moment would not be proved, if one would not.
+    /// Whether the forwarding tables may stay in force.
+    fn is_adoptable(&self) -> bool {
+        matches!(self, Verdict::Adoptable { .. } | Verdict::AdoptableOnAnyLanes { .. })
+    }
+
+    /// The reason that some moment would not be proved, if there is such a moment.
     fn unproved(&self) -> Option<&str> {
         match self {
             Verdict::Recoverable { why, recovery } if !recovery.first.is_empty() => Some(why),
@@ -324,8 +411,8 @@ fn check_reserved(fabric: &Fabric, config: &Config) -> Result<(), SmError> {
     }
 }
 
-/// Refuses a subnet in which switches do not send packets where their entries say, unless it is to be managed
-/// nevertheless. Returns false if an event cut the questions short, which happens only with `until_event`.
+/// Refuses a subnet whose switches do not send packets where their entries say, unless the configuration allows it.
+/// Returns false if an event cut the questions short, which happens only with `until_event`.
 pub(super) async fn refuse_adaptive<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -342,11 +429,11 @@ pub(super) async fn refuse_adaptive<T: Transport>(
     }
 }
 
-/// Records which switches have too few forwarding entries for the LIDs that were to be given: the rest does without
-/// them.
+/// Records which switches have too few forwarding entries for the LIDs to be assigned. The rest of the subnet does
+/// without them.
 pub(super) fn note_too_short<T: Transport>(manager: &mut Manager<T>, found: &Discovered, error: &SmError) {
     let SmError::Lids(LidError::LftCapacity { top, .. }) = error else { return };
-    // A journal may have had another fabric looked at.
+    // The known fabric may be that of a journal.
     manager.set_topology(&found.fabric, found.sm_port);
     for switch in found.fabric.switches() {
         let capacity = found.fabric.node(switch).lft_capacity;
@@ -357,103 +444,8 @@ pub(super) fn note_too_short<T: Transport>(manager: &mut Manager<T>, found: &Dis
     }
 }
 
-/// The LMC with which to bring up what was found: that of a subnet that carries traffic, since another LMC would move
-/// LIDs under that traffic; the wanted one where nothing flows, or where it is required.
-pub(super) fn lmc_to_keep(found: &Discovered, wanted: Lmc, is_required: bool) -> Lmc {
-    if is_required || !installed::carries_traffic(&found.fabric, &found.port_states) {
-        return wanted;
-    }
-    let fabric = &found.fabric;
-    let addressed = fabric.end_ports().filter(|&port| is_active(found, port) && fabric.port(port).lid.is_some());
-    let Some(held) = of_most(addressed.map(|port| fabric.port(port).lmc)) else { return wanted };
-    if held < wanted {
-        tracing::warn!(%held, %wanted, "the subnet carries traffic under a lesser LMC, which is kept: with LMC 0 no change can \
-            move hosts to other LIDs, so that only changes by forwarding entries alone are made (--lmc to have it changed)");
-    }
-    held
-}
-
-/// The most data VLs with which to bring up what was found: those of a subnet that carries traffic, since packets stand
-/// in them, and since more come into operation only while links are down; the wanted ones where nothing flows, where
-/// ports do not say how many they have, or where they are required.
-pub(super) fn data_vls_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u8 {
-    let fabric = &found.fabric;
-    if config.data_vls_are_required || !installed::carries_traffic(fabric, &found.port_states) {
-        return config.data_vls;
-    }
-    let wanted = config.data_vls;
-    let held = lanes_of_most(manager, found).unwrap_or(wanted);
-    if held < wanted {
-        tracing::warn!(%held, %wanted, "the subnet carries traffic on fewer data VLs, which are kept: a change by `double` \
-            needs two (--vls to have it changed, for which links go down)");
-    }
-    held
-}
-
-/// The GID prefix with which to bring up what was found: that of a subnet that carries traffic, since hosts are
-/// addressed by it; the wanted one where nothing flows, or where it is required.
-pub(super) fn prefix_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u64 {
-    let wanted = config.subnet_prefix;
-    let ends = found.fabric.end_ports().filter(|&port| is_active(found, port));
-    let held = of_most(ends.filter_map(|port| manager.port_info(port)).map(|info| info.gid_prefix));
-    let Some(held) = held.filter(|&held| held != wanted && held != 0) else { return wanted };
-    if config.subnet_prefix_is_required {
-        tracing::warn!("hosts get the GID prefix {wanted:016x}, and had {held:016x}: their GIDs change");
-        return wanted;
-    }
-    tracing::info!(
-        "the subnet carries traffic under the GID prefix {held:016x}, which is kept (--subnet-prefix to have it changed)"
-    );
-    held
-}
-
-/// The protection by the M_Key with which to bring up what was found: the stricter one of the configured and that of
-/// most ports that carry data and hold this key, since an earlier manager had a reason for it. A lease is not kept:
-/// nothing renews it.
-pub(super) fn protection_to_keep<T: Transport>(manager: &Manager<T>, found: &Discovered, config: &Config) -> u8 {
-    let wanted = config.m_key_protection;
-    if config.m_key == 0 {
-        return wanted;
-    }
-    let ends = found.fabric.end_ports().filter(|&port| is_active(found, port));
-    let infos: Vec<_> = ends.filter_map(|port| manager.port_info(port)).collect();
-    let keyed = || infos.iter().filter(|info| info.m_key == config.m_key);
-    let lease = of_most(keyed().map(|info| info.m_key_lease_period));
-    if let Some(lease) = lease.filter(|&held| held != config.m_key_lease_s) {
-        tracing::warn!("ports forgot their M_Key {lease} s after a violation, and keep it for ever now");
-    }
-    let Some(held) = of_most(keyed().map(|info| info.m_key_protect_bits)).filter(|&held| held > wanted) else {
-        return wanted;
-    };
-    tracing::info!("ports are under M_Key protection {held}, which is kept");
-    held
-}
-
-/// The data VLs that most ports have in operation that carry data; none if none says so.
-fn lanes_of_most<T: Transport>(manager: &Manager<T>, found: &Discovered) -> Option<u8> {
-    of_most(carrying(found).filter_map(|port| manager.port_info(port)?.operational_vls.lanes()))
-}
-
-/// Cabled ports that let data through.
-fn carrying(found: &Discovered) -> impl Iterator<Item = PortId> + '_ {
-    let cabled = found.fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(id, _)| id);
-    cabled.filter(|&port| is_active(found, port))
-}
-
-/// What most have, the least of those that are as frequent; none of none. Ports that carry no data have no say in it:
-/// what they hold comes from elsewhere, and is written before they carry any.
-fn of_most<T: Ord>(held: impl Iterator<Item = T>) -> Option<T> {
-    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
-    held.for_each(|value| *counts.entry(value).or_default() += 1);
-    let most = counts.values().copied().max()?;
-    counts.into_iter().find(|&(_, count)| count == most).map(|(value, _)| value)
-}
-
-fn is_active(found: &Discovered, port: PortId) -> bool {
-    found.port_states[port.index()] == PortState::Active
-}
-
-/// Ports that carry data, themselves or by a switch's other ports, under LIDs that they may keep.
+/// Owners of LIDs that carry data and may keep these LIDs; port 0 of a switch carries data if another port of the
+/// switch does.
 pub(super) fn keeping_their_lids(found: &Discovered, lmc: Lmc) -> BTreeSet<PortId> {
     let fabric = &found.fabric;
     let flows = |&port: &PortId| ports_of_owner(fabric, port).iter().any(|&port| is_active(found, port));
@@ -461,7 +453,7 @@ pub(super) fn keeping_their_lids(found: &Discovered, lmc: Lmc) -> BTreeSet<PortI
     fabric.lid_ports().filter(flows).filter(suits).collect()
 }
 
-/// What a sweep found, with its lanes set and with LIDs, and whether something is left for later because it
+/// The fabric that a sweep found, with lanes set and LIDs assigned; and whether a part is left for later because it
 /// carries nothing and would take lanes out of operation.
 pub(super) fn equipped<T: Transport>(
     manager: &Manager<T>,
@@ -470,7 +462,7 @@ pub(super) fn equipped<T: Transport>(
 ) -> Result<(Fabric, bool), SmError> {
     let Context { config, assign, .. } = context;
     let held = keeping_their_lids(found, config.lmc);
-    // Where ports do not say what is in operation, it may be any number, and nobody is kept out for it.
+    // If no port reports the lanes in operation, their number is unknown, and no device is kept out for it.
     let in_operation = lanes_of_most(manager, found).map(|most| {
         let capable = carrying(found).map(|port| found.fabric.port(port).data_vls);
         capable.fold(most.min(config.data_vls), u8::min)
@@ -542,7 +534,8 @@ fn running_states(fabric: &Fabric, tables: &SubnetTables) -> Vec<PortState> {
     states
 }
 
-/// The ports by which the owner of a LID is joined with others: all of a switch, the port itself of another node.
+/// The ports that join the owner of a LID with others: all external ports of a switch; of another node, the port
+/// itself.
 fn ports_of_owner(fabric: &Fabric, owner: PortId) -> Vec<PortId> {
     match fabric.port(owner).num {
         PortNum::ZERO => fabric.ports_of(fabric.port(owner).node).filter(|&port| port != owner).collect(),
@@ -551,8 +544,8 @@ fn ports_of_owner(fabric: &Fabric, owner: PortId) -> Vec<PortId> {
 }
 
 /// Whether a port that owns a LID came, or was switched on again, while no manager was there: it lets no data through,
-/// and holds no LID, or another one than it is to have; or `all`, since a LID of another subnet may be as good. Only
-/// what an earlier manager has ARMED is no newcomer under any.
+/// and it holds no LID or another one than it should. With `all` a right LID does not count, since it may be that of
+/// another subnet. A port with a LID that an earlier manager has ARMED is no newcomer.
 fn is_newcomer(found: &Discovered, fabric: &Fabric, owner: PortId, all: bool) -> bool {
     let states = || ports_of_owner(&found.fabric, owner).into_iter().map(|port| found.port_states[port.index()]);
     let is_armed = states().any(|state| state == PortState::Armed);
@@ -561,8 +554,8 @@ fn is_newcomer(found: &Discovered, fabric: &Fabric, owner: PortId, all: bool) ->
     !states().any(|state| state == PortState::Active) && (held.lid.is_none() || !is_armed && (all || is_other))
 }
 
-/// End ports that carry data under a LID or an LMC that they should not have, unlike most: they hold what another one
-/// holds too, or what somebody wrote there.
+/// End ports that carry data under a LID or an LMC that they should not have, as long as they are fewer than half:
+/// another port holds the same LID, or somebody wrote it there.
 fn odd_ports(found: &Discovered, fabric: &Fabric) -> BTreeSet<PortId> {
     let addresses = |fabric: &Fabric, port: PortId| (fabric.port(port).lid, fabric.port(port).lmc);
     let carrying = || found.fabric.end_ports().filter(|&port| is_active(found, port));
@@ -571,8 +564,8 @@ fn odd_ports(found: &Discovered, fabric: &Fabric) -> BTreeSet<PortId> {
     if 2 * odd.len() < carrying().count() { odd } else { BTreeSet::new() }
 }
 
-/// Takes down the links to what is left for later if the near end is ACTIVE or ARMED: to a port that carries data under
-/// another LID than it should have, or to a device that restarted without its neighbour's notice. No token of a barrier
+/// Takes down links whose near end is ACTIVE or ARMED and whose far end is left for later. The far end carries data
+/// under another LID than it should have, or its device restarted without its neighbour's notice. No token of a barrier
 /// would ever come from there, and packets would stand for ever before a port that stays ARMED. The links come back in
 /// INITIALIZE, like anything that comes (E.1).
 async fn part_from_later<T: Transport>(
@@ -599,10 +592,10 @@ async fn part_from_later<T: Transport>(
     Ok(())
 }
 
-/// The fabric without what came while no manager was there, without `odd` ports, and without what is joined by nothing
-/// else: the tables in force know nothing of it, and are adopted or mended for the rest as they stand. It is brought in
-/// afterwards, as what comes always is. None where there is none, or where nothing carries traffic. The manager's own
-/// device and its switch are never left for later.
+/// The fabric without newcomers, without `odd` ports, and without devices that only these join to the rest. The tables
+/// in force know nothing of them, and are adopted or mended for the rest as they stand; newcomers are brought in
+/// afterwards, like any others. `None` if there are none, or if nothing carries traffic. The manager's own device and
+/// its switch are never left for later.
 fn without_newcomers(found: &Discovered, fabric: &Fabric, odd: &BTreeSet<PortId>, all: bool) -> Option<Fabric> {
     if !installed::carries_traffic(&found.fabric, &found.port_states) {
         return None;
@@ -617,7 +610,7 @@ fn without_newcomers(found: &Discovered, fabric: &Fabric, odd: &BTreeSet<PortId>
     Some(within_reach(&fabric.without_links(&cables), found.sm_port))
 }
 
-/// The cables of a fabric that another of the same indices lacks.
+/// The cables of `known` that `alive`, a fabric of the same indices, lacks.
 fn cables_beyond(known: &Fabric, alive: &Fabric) -> Vec<(PortId, PortId)> {
     known.links().filter(|&(one, _)| alive.peer(one).is_none()).collect()
 }
@@ -641,8 +634,8 @@ fn log_newcomers(fabric: &Fabric, rest: &Fabric) {
     );
 }
 
-/// Whether what was read can be compared with anything: the subnet has the wanted LIDs, but for what came while no
-/// manager was there, or is odd, and the manager cannot do without, and every device has reported.
+/// Checks that the tables read can be judged: every port holds its wanted LID and LMC, and every device has reported.
+/// Newcomers and odd ports that the manager cannot leave for later are excepted.
 fn comparable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -> Result<(), String> {
     let odd = odd_ports(found, fabric);
     let counts = |port: &PortId| !odd.contains(port) && !is_newcomer(found, fabric, *port, false);
@@ -682,7 +675,7 @@ fn adoptable(fabric: &Fabric, tables: &SubnetTables, policy: &Policy) -> Result<
     verify::prove_tables(fabric, tables, &Scope::of(fabric.halves())).map(|_| ()).map_err(|refusal| refusal.to_string())
 }
 
-/// Has every port that carries data serve every lane, since levels come to lanes on which they were not (M3).
+/// Makes every port that carries data serve every lane, since service levels move to lanes that they did not use (M3).
 async fn serve_all_lanes<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
@@ -691,11 +684,11 @@ async fn serve_all_lanes<T: Transport>(
     let lanes = Lanes::of_fabric(fabric, config.policy.reserved_sl).in_operation();
     let cabled: Vec<PortId> =
         set_up::every_port(fabric).into_iter().filter(|&port| fabric.peer(port).is_some()).collect();
-    fair::serve_lanes(manager, fabric, &cabled, lanes).await
+    port_needs::serve_lanes(manager, fabric, &cabled, lanes).await
 }
 
-/// Whether forwarding tables may stay in force and SL-to-VL tables be replaced under them: these are not such as a
-/// change leaves, and those close no cycle on any lanes.
+/// Whether forwarding tables may stay in force while SL-to-VL tables are replaced under them: the SL-to-VL tables are
+/// not those of an unfinished change, and the forwarding tables close no cycle on any lanes.
 fn adoptable_on_any_lanes(fabric: &Fabric, tables: &SubnetTables, policy: &Policy) -> bool {
     let lanes = Lanes::of_fabric(fabric, policy.reserved_sl);
     let steady = lanes.steady(policy.partition);
@@ -732,12 +725,12 @@ fn in_words(lanes: Lanes, partition: LanePartition) -> String {
 /// How a bring-up writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum WriteManner {
-    /// Everything, or it has failed.
+    /// All writes must succeed.
     Whole,
-    /// The same, but for SL-to-VL tables, which may follow.
+    /// All writes must succeed, but SL-to-VL tables may follow later.
     LanesMayFollow,
-    /// The manager's own device and switch cannot be left out. What they fail at ends nothing before all else is
-    /// written: the other hosts reach one another, as under any manager, though no proof covers that switch.
+    /// The manager's own device and switch cannot be left out. Their failure ends the bring-up only after everything
+    /// else is written: the other hosts reach one another, as under any manager, though no proof covers that switch.
     AroundOwn,
 }
 

@@ -14,11 +14,11 @@ use std::sync::Arc;
 pub struct Config {
     /// The engine that computes routings.
     pub engine: Arc<dyn Engine>,
-    /// Stands in if that engine, or the scheme, finds nothing that is proved; none: no engine does.
+    /// The engine that stands in if `engine`, or the scheme, finds nothing that is proved; `None`: no engine does.
     pub fallback: Option<Arc<dyn Engine>>,
     /// How changes are made.
     pub policy: Policy,
-    /// Whether forwarding entries alone are written where every mixture of them is proved, and hosts are moved to the
+    /// Whether a change writes forwarding entries alone where every mixture of them is proved, and moves hosts to the
     /// other half elsewhere only; otherwise every change moves them.
     pub auto: bool,
     /// Memory limit, in bytes, for plans for future losses, prepared while the subnet is quiet; `None` prepares none.
@@ -31,7 +31,7 @@ pub struct Config {
     pub lmc_is_required: bool,
     /// The most data VLs in operation (`max_op_vls`, as a count).
     pub data_vls: u8,
-    /// Whether a subnet that carries traffic on more data VLs is to get so few.
+    /// Whether a subnet that carries traffic on another number of data VLs is to get this one.
     pub data_vls_are_required: bool,
     /// The devices' M_Key (`m_key`); 0: none.
     pub m_key: u64,
@@ -67,9 +67,9 @@ impl Config {
     /// Default limit on data VLs.
     pub const DATA_VLS: u8 = 4;
 
-    /// A manager that routes by this engine, and for the rest has what most have: changes by entries alone where that
+    /// A manager that routes by this engine and otherwise has the common settings: changes by entries alone where that
     /// is proved, agents that move sources, two LIDs for each port, no keys, OpenSM's limits, and no other subnet.
-    /// Nothing stands in for the engine, and what takes long is done on the spot.
+    /// Nothing stands in for the engine, and long computations run on the spot.
     pub fn by(engine: Arc<dyn Engine>) -> Config {
         Config {
             engine,

@@ -37,7 +37,7 @@ pub struct Context {
     pub pace: SweepPolicy,
     /// The journal in which changes are recorded before they are made, if any.
     pub journal: Option<Journal>,
-    /// Names of what was set aside when this manager was master last; none before.
+    /// Names of the elements that were set aside when this manager was last master; `None` before.
     pub aside: Option<Vec<String>>,
     /// Unix time at which the transport's clock was 0, in nanoseconds: tickets of questions rise with it, from one
     /// manager to the next. 0 in a simulation, whose clock outlives managers.
@@ -72,7 +72,7 @@ impl Context {
         view.unkept = unkept;
     }
 
-    /// Stores them again if that failed.
+    /// Stores the LIDs again if the last attempt failed.
     pub(super) fn keep_lids_after_all(&mut self, fabric: &Fabric) {
         let has_failed = self.mailbox.borrow().view.unkept.is_some();
         if has_failed {
@@ -80,7 +80,7 @@ impl Context {
         }
     }
 
-    /// Names of what is set aside: what this manager knows itself, else what the journal has.
+    /// Names of the elements set aside: those that this manager knows itself, else those of the journal.
     pub(super) fn aside(&self) -> &[String] {
         self.aside.as_deref().or_else(|| self.journal.as_ref().map(Journal::aside)).unwrap_or_default()
     }
@@ -98,7 +98,7 @@ impl Context {
         unreached.map_or(Ok(()), Err)
     }
 
-    /// The bring-up under way begins what must not be left half done.
+    /// Records that the bring-up under way begins work that must not be left half done.
     pub(super) fn begin_recovery(&self, now_ns: u64) {
         let commands = self.step(LifecycleEvent::RecoveryBegun, now_ns);
         assert!(commands.is_empty(), "the bring-up goes on");

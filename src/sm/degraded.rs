@@ -6,7 +6,7 @@ use crate::transport::Transport;
 use crate::wire::{AttributeId, Method};
 use serde::{Deserialize, Serialize};
 
-/// A device that fails at an attribute, and what follows.
+/// A device that fails at an attribute, and the consequence.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Degraded {
     /// Its name.
@@ -44,10 +44,10 @@ impl Degraded {
     }
 }
 
-/// Requests that devices fail, and devices that do not answer behind links that are up.
+/// Lists the requests that devices fail, and the devices that do not answer although their links are up.
 pub(super) fn list<T: Transport>(manager: &Manager<T>) -> Vec<Degraded> {
     let (unfit, failing): (Vec<_>, Vec<_>) = manager.faults().partition(|(fault, _)| fault.is_unfit());
-    let mut list: Vec<Degraded> = failing.into_iter().map(|(fault, left_out)| of(fault, left_out)).collect();
+    let mut list: Vec<Degraded> = failing.into_iter().map(|(fault, left_out)| of_fault(fault, left_out)).collect();
     for missing in manager.missing() {
         // A device has several links, and may be in the list for what it refuses.
         let missing = of_missing(missing);
@@ -55,7 +55,7 @@ pub(super) fn list<T: Transport>(manager: &Manager<T>) -> Vec<Degraded> {
             list.push(missing);
         }
     }
-    list.extend(unfit.into_iter().map(|(newcomer, left_out)| of(newcomer, left_out)));
+    list.extend(unfit.into_iter().map(|(newcomer, left_out)| of_fault(newcomer, left_out)));
     list
 }
 
@@ -76,7 +76,7 @@ fn of_missing(missing: &MissingDevice) -> Degraded {
     }
 }
 
-pub(super) fn of(fault: &DeviceFault, left_out: bool) -> Degraded {
+pub(super) fn of_fault(fault: &DeviceFault, left_out: bool) -> Degraded {
     let is_wholly_unfit = fault.is_unfit() && matches!(fault.fails, FailingAs::Unfit { wholly: true, .. });
     let (fails, status) = match &fault.fails {
         FailingAs::Silent => ("silent", None),
@@ -102,7 +102,7 @@ pub(super) fn of(fault: &DeviceFault, left_out: bool) -> Degraded {
     }
 }
 
-/// What follows for the subnet.
+/// The consequence for the subnet.
 fn follows(fault: &DeviceFault, left_out: bool) -> &'static str {
     use AttributeId as A;
     if left_out {

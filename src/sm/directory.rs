@@ -48,7 +48,8 @@ pub(super) fn publish<T: Transport>(
     Ok(())
 }
 
-/// How many multicast LIDs every switch has entries for; those that have none at all are passed by.
+/// The number of multicast LIDs that every switch has entries for. Switches without any do not count: trees pass them
+/// by.
 fn mlids<T: Transport>(manager: &Manager<T>, fabric: &Fabric) -> u16 {
     let cap =
         |switch| manager.node_info(switch).and_then(|(_, info)| info.as_ref()).map_or(0, |info| info.multicast_fdb_cap);
@@ -60,7 +61,8 @@ fn mlids<T: Transport>(manager: &Manager<T>, fabric: &Fabric) -> u16 {
     }
 }
 
-/// The P_Keys of a port whose table was read. It is not empty, which would say that it was not.
+/// The P_Keys of a port whose table was read. They are never empty, since an empty table stands for one that was not
+/// read.
 fn table(keys: &[PKey]) -> Vec<u16> {
     if keys.is_empty() { vec![0] } else { keys.iter().map(|key| key.0).collect() }
 }

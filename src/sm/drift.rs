@@ -19,7 +19,7 @@ use crate::transport::Transport;
 use crate::wire::{AttributeId, LinearForwardingTable, PKeyTable, PortInfo};
 use std::collections::BTreeSet;
 
-/// Questions after each light sweep, if there are fewer switches.
+/// The fewest questions after a light sweep, however few the switches.
 const LEAST: usize = 16;
 
 /// The forwarding entry of a LID without a route.
@@ -27,7 +27,7 @@ const NO_ROUTE: u8 = 255;
 
 /// What to ask for.
 #[derive(Clone, Copy, Debug)]
-enum Question {
+enum DriftQuestion {
     Address(PortId),
     Block(NodeId, u16),
     /// The first block of a partition table.
@@ -78,7 +78,7 @@ impl Drift {
     }
 }
 
-/// Asks the next devices in turn. An event ends that, since a loss must not wait for answers of what it took; the same
+/// Asks the next devices in turn. An event ends that, since a loss must not wait for answers of lost devices; the same
 /// devices are then asked the next time.
 pub(super) async fn look<T: Transport>(
     manager: &mut Manager<T>,
@@ -88,22 +88,22 @@ pub(super) async fn look<T: Transport>(
     let fabric = &*running.routed;
     let all = Questions::about(fabric);
     // A device that was silent lately would hold up the rest.
-    let answers = |question: &Question| match *question {
-        Question::Address(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PortInfo),
-        Question::Block(switch, _) => !manager.failed_lately(switch, AttributeId::LinearForwardingTable),
-        Question::Keys(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PKeyTable),
+    let answers = |question: &DriftQuestion| match *question {
+        DriftQuestion::Address(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PortInfo),
+        DriftQuestion::Block(switch, _) => !manager.failed_lately(switch, AttributeId::LinearForwardingTable),
+        DriftQuestion::Keys(port) => !manager.failed_lately(fabric.port(port).node, AttributeId::PKeyTable),
     };
     let share = all.switches.len().max(LEAST).min(all.count());
     let turn = (rounds.next..rounds.next + share).map(|rank| all.get(rank % all.count()));
-    let asked: Vec<Question> = turn.filter(answers).collect();
-    let ask = |question: &Question| match *question {
-        Question::Address(port) => {
+    let asked: Vec<DriftQuestion> = turn.filter(answers).collect();
+    let ask = |question: &DriftQuestion| match *question {
+        DriftQuestion::Address(port) => {
             Ask::get(RequestTarget::Port(port), AttributeId::PortInfo, u32::from(fabric.port(port).num.0))
         }
-        Question::Block(switch, block) => {
+        DriftQuestion::Block(switch, block) => {
             Ask::get(RequestTarget::Node(switch), AttributeId::LinearForwardingTable, block.into())
         }
-        Question::Keys(port) => partitions::reading(fabric, port, 0),
+        DriftQuestion::Keys(port) => partitions::reading(fabric, port, 0),
     };
     let Some(answers) = manager.ask_beside(asked.iter().map(ask).collect(), true).await? else {
         return Ok(Drift::default());
@@ -112,22 +112,22 @@ pub(super) async fn look<T: Transport>(
     let given: BTreeSet<Lid> = fabric.lid_ports().flat_map(|port| lids(fabric, port)).collect();
     let mut drift = Drift::default();
     for (question, answer) in asked.into_iter().zip(answers) {
-        // Silence is for others to judge.
+        // Silence is judged elsewhere.
         let Ok(data) = answer else { continue };
         match question {
-            Question::Address(port) => {
+            DriftQuestion::Address(port) => {
                 let held = PortInfo::decode(&data);
                 if differs(fabric, port, &held) {
                     drift.ports.push(port);
                     drift.by_others |= !is_blank(&held);
                 }
             }
-            Question::Block(switch, block) => {
+            DriftQuestion::Block(switch, block) => {
                 let entries = LinearForwardingTable::decode(&data).0;
                 let mut held = Lft::default();
                 held.set_block(block, &entries);
                 let wanted = &running.tables.lfts[switch.index()];
-                // Not all LIDs, of which a thousand switches have millions of rows.
+                // Only LIDs of this block are compared: a thousand switches have millions of rows.
                 let first = block * LFT_BLOCK as u16;
                 let mut lids = given.range(Lid(first)..=Lid(first + LFT_BLOCK as u16 - 1));
                 if lids.any(|&lid| held.get(lid) != wanted.get(lid)) {
@@ -135,16 +135,16 @@ pub(super) async fn look<T: Transport>(
                     drift.by_others |= entries.iter().any(|&output| output != NO_ROUTE);
                 }
             }
-            Question::Keys(port) if !partitions::is_known(manager, port, &PKeyTable::decode(&data)) => {
+            DriftQuestion::Keys(port) if !partitions::is_known(manager, port, &PKeyTable::decode(&data)) => {
                 drift.keys.push(port);
             }
-            Question::Keys(_) => {}
+            DriftQuestion::Keys(_) => {}
         }
     }
     Ok(drift)
 }
 
-/// The ports whose LIDs are not those that they were given, as they last reported.
+/// The ports that last reported other LIDs than they were given.
 pub(super) fn of_addresses<T: Transport>(manager: &Manager<T>, running: &Running) -> Drift {
     let fabric = &*running.routed;
     let is_there = |&port: &PortId| addressed(&running.alive, port);
@@ -155,7 +155,7 @@ pub(super) fn of_addresses<T: Transport>(manager: &Manager<T>, running: &Running
     Drift { ports, by_others, ..Drift::default() }
 }
 
-/// Gives devices back what they were given.
+/// Writes back the values that devices were given.
 pub(super) async fn mend<T: Transport>(
     manager: &mut Manager<T>,
     config: &Config,
@@ -171,7 +171,7 @@ pub(super) async fn mend<T: Transport>(
     Ok(())
 }
 
-/// Everything that may be asked: of a thousand switches a hundred thousand questions, of which each turn takes a few.
+/// All questions of a round. A thousand switches have a hundred thousand of them, and each turn takes a few.
 struct Questions {
     ports: Vec<PortId>,
     switches: Vec<NodeId>,
@@ -191,12 +191,12 @@ impl Questions {
         2 * self.ports.len() + self.switches.len() * self.blocks
     }
 
-    fn get(&self, rank: usize) -> Question {
+    fn get(&self, rank: usize) -> DriftQuestion {
         let ports = self.ports.len();
         match rank.checked_sub(2 * ports) {
-            None if rank < ports => Question::Address(self.ports[rank]),
-            None => Question::Keys(self.ports[rank - ports]),
-            Some(at) => Question::Block(self.switches[at / self.blocks], (at % self.blocks) as u16),
+            None if rank < ports => DriftQuestion::Address(self.ports[rank]),
+            None => DriftQuestion::Keys(self.ports[rank - ports]),
+            Some(at) => DriftQuestion::Block(self.switches[at / self.blocks], (at % self.blocks) as u16),
         }
     }
 }

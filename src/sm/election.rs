@@ -108,7 +108,7 @@ impl ElectionRules {
 pub struct ElectionInput {
     /// Nanoseconds of the transport's clock.
     pub now_ns: u64,
-    /// Whether something must be ended before a handover: a change of the routing, and what belongs to it.
+    /// Whether a change of the routing, or work that belongs to it, must end before a handover.
     pub changing: bool,
     /// Managers that are ignored now.
     pub passed_over: PassedOver,
@@ -134,18 +134,18 @@ pub struct PassedOver([Option<PassedOverEntry>; 4]);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct PassedOverEntry {
     news: News,
-    /// What it was when it was last asked.
+    /// Its role when it was last asked.
     role: Option<SmRole>,
     until_ns: u64,
 }
 
 impl PassedOverEntry {
     fn is_of(&self, guid: Guid) -> bool {
-        self.news.of().guid == guid
+        self.news.about().guid == guid
     }
 
-    /// Whether it need be passed over no longer, being this now: a rival that is not master any more, or master, of
-    /// which the answer to a handover may have been lost.
+    /// Whether its present role ends the time in which it is ignored: a rival is master no longer; another manager has
+    /// become master, and its answer to the handover may have been lost.
     fn is_over(&self, role: SmRole) -> bool {
         let is_rival = matches!(self.news, News::Obstinate(_));
         is_rival != (role == SmRole::Master) && Some(role) != self.role.filter(|_| !is_rival)
@@ -159,7 +159,7 @@ impl PassedOver {
         self.0[0] = Some(PassedOverEntry { news, role, until_ns: now_ns.saturating_add(PASSED_OVER_NS) });
     }
 
-    /// Forgets those whose time is over, and after a sweep those that it has not found.
+    /// Forgets managers whose time is over and, after a sweep, those that it has not found.
     pub fn keep(&mut self, now_ns: u64, found: Option<&[Peer]>) {
         let is_found = |entry: &PassedOverEntry, found: &[Peer]| {
             found.iter().any(|peer| entry.is_of(peer.rank.guid) && !entry.is_over(peer.role))
@@ -167,7 +167,7 @@ impl PassedOver {
         self.retain(|entry| entry.until_ns > now_ns && found.is_none_or(|found| is_found(entry, found)));
     }
 
-    /// Forgets one that says by now that it has become what it was to be.
+    /// Forgets a manager that now reports the state that it was asked to enter.
     pub fn hear(&mut self, peer: &Peer) {
         self.retain(|entry| !(entry.is_of(peer.rank.guid) && entry.is_over(peer.role)));
     }
@@ -176,7 +176,7 @@ impl PassedOver {
         self.0.iter_mut().for_each(|entry| *entry = entry.filter(&stays));
     }
 
-    /// Why they are passed over, the last one first.
+    /// The reasons for which managers are ignored, the latest first.
     pub fn news(&self) -> impl Iterator<Item = News> + '_ {
         self.0.iter().flatten().map(|entry| entry.news)
     }
@@ -226,7 +226,7 @@ impl PeerWatch {
         self.unanswered < rules.polls
     }
 
-    /// Whether a master of lower rank has had time enough to hand over: twice as long as one that is silent.
+    /// Whether a master of lower rank has had enough time to hand over: twice the time that a silent manager has.
     fn is_long_enough(&self, rules: &ElectionRules) -> bool {
         self.polled >= rules.polls.saturating_mul(2)
     }
@@ -287,7 +287,7 @@ impl ElectionState {
         matches!(self, ElectionState::Master | ElectionState::Yielding { .. })
     }
 
-    /// Whether a manager that has resigned takes part as before from here on: no other was there to manage the subnet.
+    /// Whether this state ends a resignation, since no other manager was there to take the subnet.
     pub fn ends_resignation(&self) -> bool {
         matches!(self, ElectionState::Master | ElectionState::Waiting(_))
     }
@@ -494,8 +494,8 @@ pub enum News {
 }
 
 impl News {
-    /// The manager that it is of.
-    pub fn of(&self) -> Rank {
+    /// The manager that the news concerns.
+    pub fn about(&self) -> Rank {
         match *self {
             News::Silent(of) | News::Yields(of) | News::Stays(of) | News::Unwilling(of) | News::Deaf(of) => of,
             News::Asked(of)
@@ -574,7 +574,7 @@ fn transition(
         (S::Master, E::Resigned(peers)) => resign(rules, &peers, at),
         // No switch need have told this manager of a joint: its trap may be lost, and its port-change bit cleared.
         (S::Master, E::AskedFromBeyond) => (state, vec![C::Sweep]),
-        // The other was master as well, and may have written anything: what is known is no longer.
+        // The other was master as well, and may have written anything: nothing that is known counts any longer.
         (S::Master, E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
 
         (S::Waiting(watch), E::Due) if watch.is_long_enough(rules) => {
@@ -588,7 +588,7 @@ fn transition(
         }
         (S::Waiting(watch), E::Answered(peer)) if watch.is_of(&peer) => waited(rules, &[peer], at),
         (S::Waiting(watch), E::Swept(peers)) => match waited(rules, &peers, at) {
-            // Still the same one: how long it was waited for counts on, however often the subnet is swept.
+            // The rival is the same: the wait for it continues, however often the subnet is swept.
             (S::Waiting(anew), _) if anew.peer.guid == watch.peer.guid => {
                 (S::Waiting(PeerWatch { peer: anew.peer, unanswered: 0, ..watch }), vec![C::SendTrap(anew.peer.guid)])
             }
@@ -611,7 +611,7 @@ fn transition(
         (S::HandingOver(watch), E::Answered(peer)) if watch.is_of(&peer) && peer.role == SmRole::Master => {
             step_down(rules, watch, at, vec![])
         }
-        // What the last sweep found was left to the other.
+        // The findings of the last sweep were left to the other manager.
         (S::HandingOver(watch), E::Refused(by)) if by == watch.peer.guid => {
             (S::Master, vec![C::PassOver(News::Unwilling(watch.peer)), C::Sweep])
         }
@@ -685,7 +685,7 @@ fn reassess(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (Electi
     }
 }
 
-/// The highest of those that stand by is asked to take over; without one this manager stays master.
+/// Asks the standby of highest rank to take over. Without one, this manager stays master.
 fn resign(rules: &ElectionRules, peers: &[Peer], at: ElectionInput) -> (ElectionState, Vec<ElectionCommand>) {
     let stands_by = |peer: &&Peer| peer.role == SmRole::Standby && !at.passed_over.has(peer);
     match peers.iter().filter(stands_by).map(|peer| peer.rank).max().filter(|_| !at.changing) {

@@ -44,7 +44,7 @@ pub enum SmError {
          warning; until then hosts send as before, and the manager tries again"
     )]
     Unaged {
-        /// What the wait failed at.
+        /// The reason that the wait failed.
         why: String,
     },
     /// A service level that everybody's packets are on cannot be reserved.
@@ -114,7 +114,7 @@ pub enum SmError {
     /// Nothing can be computed beside the manager's other work.
     #[error("there is no thread for what is to be computed: {why}")]
     NoThread {
-        /// What the system says.
+        /// The error of the system.
         why: String,
     },
     /// A change has not ended.
@@ -172,12 +172,12 @@ impl From<DriverError> for SmError {
 }
 
 impl SmError {
-    /// Whether the user asked for a proof that there is not.
+    /// Whether the user asked for a proof that does not exist.
     pub(super) fn is_refusal(&self) -> bool {
         matches!(self, SmError::Foreign { .. } | SmError::Unaged { .. })
     }
 
-    /// Whether no part of the subnet can do better than the whole: the manager's own port failed, or the key is wrong.
+    /// Whether every part of the subnet would fail alike: the manager's own port failed, or the key is wrong.
     pub(super) fn is_of_all(&self) -> bool {
         self.is_fatal() || matches!(self, SmError::Locked { .. })
     }

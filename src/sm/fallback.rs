@@ -8,7 +8,7 @@
 use super::config::Config;
 use super::error::SmError;
 use super::planning::{Planning, computed};
-use super::watched::Watched;
+use super::reporting::ReportingManager;
 use crate::change::{BringUpError, ChangeError, Prepared, room_for_layers};
 use crate::driver::{Driver, DriverError, Preparation};
 use crate::fabric::{Fabric, NodeKind, PortId};
@@ -20,7 +20,7 @@ use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use std::sync::Arc;
 
-/// A change, and what stands in for what the user configured, in words, if anything does.
+/// A change, and the stand-in for the user's choice, in words, if there is one.
 pub(super) struct FoundChange {
     pub(super) prepared: Prepared,
     pub(super) instead: Option<String>,
@@ -28,12 +28,12 @@ pub(super) struct FoundChange {
     pub(super) is_partial: bool,
 }
 
-/// Prepares a change to `after`: as configured, else by what stands in for that.
+/// Prepares a change to `after`: as configured, or else by a stand-in.
 ///
 /// # Errors
-/// The port failed; or nothing stands in, or does either, and then why not as configured.
+/// The port failed; or no change as configured is possible, which the error explains, and no stand-in makes one either.
 pub(super) async fn prepared<T: Transport>(
-    driver: &mut Driver<Watched<T>>,
+    driver: &mut Driver<ReportingManager<T>>,
     config: &Config,
     after: Arc<Fabric>,
 ) -> Result<FoundChange, SmError> {
@@ -76,7 +76,7 @@ pub(super) async fn prepared<T: Transport>(
 
 /// The outer error is the port's.
 async fn attempt<T: Transport>(
-    driver: &mut Driver<Watched<T>>,
+    driver: &mut Driver<ReportingManager<T>>,
     config: &Config,
     preparation: Preparation,
 ) -> Result<Result<Prepared, DriverError>, SmError> {
@@ -109,10 +109,10 @@ pub(super) struct FoundRouting {
     pub(super) instead: Option<String>,
 }
 
-/// Routes a subnet: by the engine that was configured, else by the one that stands in.
+/// Routes a subnet by the configured engine, or else by the one that stands in.
 ///
 /// # Errors
-/// Why not by the one that was configured, where nothing stands in, or does either.
+/// The configured engine finds no routing, which the error explains, and no stand-in finds one either.
 pub(super) fn routed(config: &Config, fabric: &Fabric, sm: PortId) -> Result<FoundRouting, SmError> {
     let failed = match routed_by(&*config.engine, config, fabric, sm) {
         Ok(found) => return Ok(found),

@@ -59,7 +59,8 @@ pub(super) async fn read<T: Transport>(
     let questions = questions(manager, fabric, &mut tables, top).await?;
     let mut unread = BTreeSet::new();
     for part in questions.chunks(REQUESTS_AT_A_TIME) {
-        let part: Vec<Question> = part.iter().copied().filter(|question| !unread.contains(&question.node())).collect();
+        let part: Vec<TableQuestion> =
+            part.iter().copied().filter(|question| !unread.contains(&question.node())).collect();
         let answers = manager.ask(part.iter().map(|question| question.ask(fabric)).collect()).await?;
         for (question, answer) in part.iter().zip(answers) {
             match answer {
@@ -84,24 +85,24 @@ pub(super) async fn read<T: Transport>(
 
 /// One table of one device.
 #[derive(Clone, Copy, Debug)]
-enum Question {
+enum TableQuestion {
     Block(NodeId, u16),
     Lanes(NodeId, PortNum, PortNum),
 }
 
-impl Question {
+impl TableQuestion {
     fn node(self) -> NodeId {
         match self {
-            Question::Block(node, _) | Question::Lanes(node, ..) => node,
+            TableQuestion::Block(node, _) | TableQuestion::Lanes(node, ..) => node,
         }
     }
 
     fn ask(self, fabric: &Fabric) -> Ask {
         match self {
-            Question::Block(switch, block) => {
+            TableQuestion::Block(switch, block) => {
                 Ask::get(RequestTarget::Node(switch), AttributeId::LinearForwardingTable, block.into())
             }
-            Question::Lanes(node, input, output) => {
+            TableQuestion::Lanes(node, input, output) => {
                 let (place, modifier) = match (fabric.node(node).is_switch(), fabric.port_at(node, output)) {
                     (false, Some(port)) => (RequestTarget::Port(port), 0),
                     _ => (RequestTarget::Node(node), SlToVlModifier::Pair { input, output }.encode()),
@@ -113,11 +114,11 @@ impl Question {
 
     fn note(self, fabric: &Fabric, tables: &mut SubnetTables, data: &[u8; 64]) {
         match self {
-            Question::Block(switch, block) => {
+            TableQuestion::Block(switch, block) => {
                 let entries = LinearForwardingTable::decode(data).0;
                 Arc::make_mut(&mut tables.lfts[switch.index()]).set_block(block, &entries);
             }
-            Question::Lanes(node, input, output) => {
+            TableQuestion::Lanes(node, input, output) => {
                 let table = SlToVl(SlToVlMappingTable::decode(data).0);
                 let num_ports = fabric.node(node).num_ports;
                 Arc::make_mut(&mut tables.sl_to_vl[node.index()]).set(num_ports, input, output, table);
@@ -130,20 +131,20 @@ fn present(fabric: &Fabric) -> Vec<NodeId> {
     fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id).collect()
 }
 
-/// What to read, devices in turn, so that every batch keeps as many devices busy as possible; what is known without
-/// asking goes into the tables. In batches: a thousand switches have a million pairs of ports, and incoming requests
-/// must not wait for all of them.
+/// The questions, devices in turn, so that every batch keeps as many devices busy as possible; tables that are known
+/// without asking are filled in at once. The work is done in batches: a thousand switches have a million pairs of
+/// ports, and incoming requests must not wait for all of them.
 async fn questions<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,
     tables: &mut SubnetTables,
     top: Lid,
-) -> Result<Vec<Question>, SubnetError> {
+) -> Result<Vec<TableQuestion>, SubnetError> {
     let blocks = top.index() / LFT_BLOCK + 1;
     let mut asked = Vec::new();
     for block in 0..blocks {
         let holds = |switch: &NodeId| block < usize::from(fabric.node(*switch).lft_capacity).div_ceil(LFT_BLOCK);
-        asked.extend(fabric.switches().filter(holds).map(|switch| Question::Block(switch, block as u16)));
+        asked.extend(fabric.switches().filter(holds).map(|switch| TableQuestion::Block(switch, block as u16)));
     }
     let mut lanes: Vec<(NodeId, Vec<(PortNum, PortNum)>)> = Vec::new();
     for part in present(fabric).chunks(DEVICES_AT_A_TIME) {
@@ -166,7 +167,7 @@ async fn questions<T: Transport>(
         }
         asked.extend(lanes.iter().map(|(node, pairs)| {
             let (input, output) = pairs[rank];
-            Question::Lanes(*node, input, output)
+            TableQuestion::Lanes(*node, input, output)
         }));
         if rank % DEVICES_AT_A_TIME == 0 {
             manager.serve_waiting().await?;
@@ -188,7 +189,7 @@ fn simplify(tables: &mut Arc<NodeSlToVl>, pairs: &[(PortNum, PortNum)]) {
 /// The half of the LID under which most end ports know the subnet manager; the lower if no port does. MasterSMSL would
 /// show the half too, but not every device keeps it (ibsim's do not).
 ///
-/// The LID is that of the manager before, at whatever port it was, which may be gone: then its low bits show the half.
+/// The LID is that of the earlier manager's port, which may be gone: then the low bits of the LID show the half.
 fn half_in_use<T: Transport>(manager: &Manager<T>, fabric: &Fabric, sm: PortId) -> Half {
     let lids = fabric.port(sm).lmc.lids();
     let manager_lid = |port: PortId| manager.port_info(port).map(|info| info.master_sm_lid);

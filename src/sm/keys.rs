@@ -30,7 +30,7 @@ pub(super) async fn locked<T: Transport>(
         })
         .collect();
     suspects.sort_unstable_by_key(|&(port, _)| (port != sm, port));
-    // What reads back is another key for certain.
+    // A key that reads back is another one for certain.
     let (mut locked, hidden): (Vec<_>, Vec<_>) = suspects.into_iter().partition(|(_, info)| info.m_key != 0);
     let ask = |(port, info): &(PortId, PortInfo)| {
         let number = u32::from(fabric.port(*port).num.0);

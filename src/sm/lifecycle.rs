@@ -24,8 +24,8 @@ use std::sync::Arc;
 /// orders.
 const CHANGES: u8 = 8;
 
-/// Pause before the manager retries what failed on a subnet that is up. It doubles with each failure in a row that no
-/// event of the subnet comes between: a survey of everything must not go on for ever at this rate.
+/// Pause before the manager retries what failed on a subnet that is up. It doubles with each further failure until an
+/// event of the subnet: whole surveys must not go on for ever at this rate.
 const RETRY_NS: u64 = 5_000_000_000;
 
 /// The longest such pause.
@@ -60,7 +60,7 @@ pub enum LifecycleState {
     BackingOff {
         /// When to sweep again.
         until_ns: u64,
-        /// What came before.
+        /// The attempt that ended.
         attempt: BringUpAttempt,
     },
     /// It computes, proves and writes a first routing, or adopts the one that it found.
@@ -79,7 +79,7 @@ pub enum LifecycleState {
     Changing(Purpose),
     /// It resumes a halted change.
     Resuming {
-        /// What goes on afterwards.
+        /// The reaction that goes on afterwards.
         reaction: Reaction,
         /// Since when it stands still.
         since_ns: u64,
@@ -310,20 +310,21 @@ pub enum LifecycleCommand {
     OpenEnds,
     /// Offer the subnet to a manager that stands by, if this one's own device or switch is why it cannot be brought up.
     Resign,
-    /// Say what is left unended, if anything is.
+    /// Report unfinished work, if there is any.
     ReportUnfinished {
-        /// Whether a change, its retired half or a recovery is. Otherwise closed end ports decide.
+        /// Whether a change, its retired half or a recovery is unfinished. Otherwise closed end ports decide.
         is_owed: bool,
     },
 }
 
 impl BringUpAttempt {
-    /// One that is to end what this manager has left behind.
+    /// An attempt that is to end what this manager has left behind.
     fn owed() -> BringUpAttempt {
         BringUpAttempt { is_owed: true, ..BringUpAttempt::default() }
     }
 
-    /// Whether so many have failed before it that it does what cannot be proved ([`LifecycleCommand::OpenEnds`]).
+    /// Whether so many attempts have failed before it that it does what cannot be proved
+    /// ([`LifecycleCommand::OpenEnds`]).
     pub fn has_failed_often(self) -> bool {
         self.failed >= TRIES
     }
@@ -376,13 +377,13 @@ impl LifecycleState {
         }
     }
 
-    /// Whether nothing is being done: whatever is left over waits for its time, or for an event.
+    /// Whether nothing is being done: work left over waits for its time, or for an event.
     pub fn is_at_rest(&self) -> bool {
         use LifecycleState as S;
         matches!(self, S::Idle(_) | S::Halted { .. } | S::BackingOff { .. } | S::Standby | S::Stopped)
     }
 
-    /// How the subnet is being brought up; none where it is up, or is another manager's.
+    /// The attempt to bring the subnet up; `None` while it is up, or another manager's.
     pub fn attempt(&self) -> Option<BringUpAttempt> {
         match self {
             LifecycleState::Looking(attempt)
@@ -397,8 +398,8 @@ impl LifecycleState {
         matches!(self, LifecycleState::Idle(unfinished) if unfinished.retry_ns.is_none())
     }
 
-    /// Whether what is due comes before orders: until the retired half follows, a removal would be planned beside stale
-    /// entries of that half, and a manager that stops would leave the half closed.
+    /// Whether work that is due comes before orders: until the retired half follows, a removal would be planned beside
+    /// stale entries of that half, and a manager that stops would leave the half closed.
     pub fn precedes_orders(&self, now_ns: u64) -> bool {
         let stale = |unfinished: &Unfinished| unfinished.retired != RetiredHalf::Current;
         matches!(self, LifecycleState::Idle(idle) if stale(idle) && idle.retry_ns.is_some_and(|due_ns| due_ns <= now_ns))
@@ -485,7 +486,7 @@ impl Unfinished {
         Unfinished { retry_ns: Some(retry_ns), ..self }
     }
 
-    /// What failed before says nothing of what comes now.
+    /// Earlier failures do not lengthen the pauses after a new event.
     fn anew(self) -> Unfinished {
         Unfinished { failures: 0, ..self }
     }
@@ -540,11 +541,11 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
             (S::Looking(attempt), vec![C::StepDown, C::Look])
         }
 
-        // What is gone is routed around before the rest of the subnet is asked anything.
+        // A loss is routed around before the rest of the subnet is asked anything.
         (S::Idle(idle), E::Noticed) if idle.retired == RetiredHalf::Current => {
             (S::Surveying(Reaction::to(idle.anew(), None)), vec![C::Glance])
         }
-        // Nothing is set up before the survey: only that reads anew which ports bounced, and what came.
+        // Nothing is set up before the survey: only a survey reads anew which ports bounced, and what came.
         (S::Surveying(reaction), E::Glanced(Some(goal))) if at.mandate == Mandate::Full => {
             prepare(Purpose::Glanced(reaction), goal)
         }
@@ -793,14 +794,13 @@ impl RetiredHalf {
         }
     }
 
-    /// What it is after a change and those that were prepared to follow it.
+    /// Its state after a change and the changes that were prepared to follow it.
     fn after_all(self, prepared: &Prepared) -> RetiredHalf {
         let retired = self.after(prepared.plan.plan());
         prepared.then.as_ref().map_or(retired, |then| retired.after_all(then))
     }
 
-    /// What it is after the plans that followed the first of a change: a loss during a repair may call for the Double
-    /// Scheme.
+    /// Its state after the later plans of a change: a loss during a repair may call for the Double Scheme.
     pub fn after_later(self, record: &ChangeRecord) -> RetiredHalf {
         record.later_plans().iter().fold(self, |retired, plan| retired.after(plan.plan()))
     }
@@ -814,11 +814,11 @@ pub(super) fn set_aside(element: FoundElement, fabric: &Fabric) -> String {
 fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
     let plan = prepared.plan.plan();
     let before = &plan.draft().before;
-    // What is a part of a switch goes with it, and nobody is cut off by that.
+    // A part of a switch goes with it, and that cuts off nobody.
     let is_cut_off = |port: &&PortId| before.role(before.port(**port).node) != NodeRole::InSwitch;
     let cut_off = || prepared.stranded.iter().filter(is_cut_off);
     let stranded = || -> Vec<String> { cut_off().map(|&port| before.describe_port(port)).collect() };
-    // What ends before the first write adds no work.
+    // A change that ends before its first write adds no work.
     let unwritten =
         |order, unfinished, answer| (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Answer(order, answer)]);
     let mut announce = None;

@@ -1,4 +1,4 @@
-//! What passes between the subnet manager's future and its surroundings: orders in, events out, and a view of the
+//! The mailbox between the subnet manager's future and its surroundings: orders in, events out, and a view of the
 //! manager's state at any time.
 //!
 //! The manager reads its mailbox between two steps and posts events to it; the program around it does the rest (control
@@ -62,11 +62,11 @@ pub enum Happening {
     Changed(Box<ChangeRecord>),
     /// Something failed and will be retried.
     Failed(String),
-    /// What somebody else had changed was written again.
+    /// Values that somebody else had changed were written again.
     Mended(String),
-    /// What stands in for what the user configured, and why.
+    /// The stand-in for the user's choice, and the reason.
     Instead(String),
-    /// What the journal has lost of what earlier managers have set aside.
+    /// A record of elements set aside by earlier managers is lost from the journal.
     Forgotten(String),
     /// An order was answered.
     Answered(OrderId, OrderAnswer),
@@ -91,31 +91,31 @@ pub struct SubnetView {
     pub light_sweep_ns: Option<u64>,
     /// Elements set aside.
     pub aside: Vec<String>,
-    /// How far plans for losses to come are; none where nobody prepares any.
+    /// Progress of the plans for future losses; `None` if none are prepared.
     pub foreseen: Option<ForeseenCount>,
-    /// What devices fail at, and what follows.
+    /// Failures of devices, and their consequences.
     pub degraded: Vec<Degraded>,
-    /// What is to be said of multicast groups in switches.
+    /// The report on multicast groups in switches.
     pub groups: GroupView,
     /// End ports that are known to discard service levels of data.
     pub closed_ends: usize,
     /// Why no change by `double` is possible, if none is.
     pub without_double: Option<String>,
-    /// What stands in for what the user configured, and why, if anything does.
+    /// The stand-in for the user's choice, and the reason; `None` without one.
     pub instead: Option<String>,
-    /// What follows from it that the journal takes no record, and why, if it takes none.
+    /// The consequence of a journal that cannot be written, and the reason; `None` while it can be written.
     pub unrecorded: Option<String>,
     /// Why LIDs could not be stored when that was last tried, if it failed.
     pub unkept: Option<String>,
     /// Whether nothing was left to do when this was shown.
     pub is_done: bool,
-    /// Which end ports would have a way if nothing were set aside, if any would, and what to do.
+    /// End ports whose last path died since elements were set aside, and what to do; `None` if there are none.
     pub cut_off: Option<String>,
-    /// What the last look found, as long as the subnet is not up.
+    /// The fabric that the last look found, while the subnet is not up.
     pub found: Option<Arc<Fabric>>,
     /// Why the subnet is not reached, if it is not.
     pub unreached: Option<String>,
-    /// What the journal has lost of what earlier managers have set aside, until a user sets aside or takes back.
+    /// The record of elements set aside that the journal has lost, until a user sets aside or takes back.
     pub journal_gap: Option<String>,
 }
 
@@ -207,21 +207,21 @@ impl Mailbox {
         Some(is_called_off)
     }
 
-    /// Whether a change, its retired half or a recovery is being ended just now. All else a stop may break off: what
-    /// only reads, what nothing passes through yet, and what is at rest until it is tried again.
+    /// Whether a change, its retired half or a recovery is being ended just now. A stop may break off anything else:
+    /// reading, work on ports that carry no data yet, and work that rests until it is tried again.
     pub fn ends_what_it_owes(&self) -> bool {
         let has_begun = self.lifecycle.attempt().is_some_and(|attempt| attempt.has_begun);
         (self.lifecycle.holds_on() || has_begun) && !self.lifecycle.is_at_rest()
     }
 
-    /// What a manager that ends at once leaves behind: a change or a recovery that has not ended, or end ports that are
-    /// closed while the subnet is not up.
+    /// The error that states what a manager leaves behind if it ends at once: an unfinished change or recovery, or end
+    /// ports that are closed while the subnet is not up.
     pub fn left_behind(&self) -> Option<SmError> {
         let attempt = self.lifecycle.attempt().map(BringUpAttempt::leaves_behind);
         self.left_behind_owing(attempt.or(self.lifecycle.holds_on().then_some(true))?)
     }
 
-    /// The same of a manager that holds the subnet and has a change, its retired half or a recovery to end, or has not.
+    /// As [`Mailbox::left_behind`]; `is_owed` says whether a change, its retired half or a recovery is unfinished.
     pub(super) fn left_behind_owing(&self, is_owed: bool) -> Option<SmError> {
         let closed_ends = self.view.closed_ends;
         (is_owed || closed_ends > 0).then_some(SmError::LeftBehind { ends: closed_ends })

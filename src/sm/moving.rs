@@ -19,7 +19,7 @@ use std::fmt::Display;
 /// How long the manager waits each time for sources to move, before it closes the half that they leave.
 const MOVING_NS: u64 = 2_000_000_000;
 
-/// What an end port says of the half that it sends on.
+/// An end port's answer to the question which half it sends on.
 type HalfAnswer = Result<ActiveHalf, SubnetError>;
 
 impl<T: Transport> Upkeep<T> {
@@ -110,7 +110,7 @@ impl<T: Transport> Upkeep<T> {
     }
 }
 
-/// Says of an end port that it may still send on the half that is about to be closed.
+/// Warns that an end port may still send on the half that is about to be closed.
 fn left_behind(fabric: &Fabric, port: PortId, kept: Half, why: &dyn Display) {
     let port = fabric.describe_port(port);
     tracing::warn!(%kept, port, "loses what it sends on the half that is about to be closed: {why}");

@@ -1,4 +1,4 @@
-//! Orders to the subnet manager, and what it answers.
+//! Orders to the subnet manager, and its answers.
 
 use super::element::SubnetElement;
 use crate::driver::ChangeRecord;
@@ -46,7 +46,7 @@ pub enum OrderAnswer {
         /// The plan's notes.
         notes: Vec<String>,
     },
-    /// Nothing was written: the change cuts off these end ports, and nobody said that this is meant.
+    /// Nothing was written: the change cuts off these end ports, and the order does not allow that.
     CutsOff(Vec<String>),
     /// A change was made.
     Changed(Box<ChangeRecord>),
@@ -54,8 +54,8 @@ pub enum OrderAnswer {
     Nothing,
     /// The subnet was surveyed, and what that showed was reported as it happened.
     Surveyed,
-    /// The subnet was surveyed, or was to be, and what was to follow is not done, and why; it is tried again.
+    /// The survey, or the work that was to follow it, could not be done for this reason; it is tried again.
     NotDone(String),
-    /// The order cannot be carried out, and why.
+    /// The order cannot be carried out, for this reason.
     Refused(String),
 }

@@ -5,14 +5,13 @@
 //! communicate with it at all, gets the default partition, and a device that was switched off and on gets back what it
 //! held. Tables are read when the subnet is brought up or taken over, when a port is set up, and by turns afterwards
 //! ([`drift`](super::drift)). Managers fill a table from its beginning, so its later blocks are read only where the
-//! first holds more or other keys than every port does by itself. What a port does not report counts as the default
-//! partition.
+//! first holds more or other keys than every port does by itself. A port that reports no table counts as a member of
+//! the default partition.
 
 use super::error::SmError;
-use super::fair::answered;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{PKey, PortNum};
-use crate::subnet::{Ask, FailingAs, Manager, RequestTarget};
+use crate::subnet::{Ask, AskResult, FailingAs, Manager, RequestTarget};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method, PKeyTable, SMP_DATA_SIZE};
 use std::collections::BTreeSet;
@@ -72,7 +71,7 @@ pub(super) async fn read<T: Transport>(
         later[at].extend(keys_of(&data));
     }
     for (at, (table, later)) in tables.into_iter().zip(later).enumerate() {
-        // Of a port that did not say, what was known stays known.
+        // The known table of a port that did not answer stays.
         let Some(mut table) = table else { continue };
         table.extend(&later);
         manager.holds_p_keys(ports[at], &table, !partial.contains(&at));
@@ -95,8 +94,8 @@ pub(super) async fn read_unknown<T: Transport>(manager: &mut Manager<T>, fabric:
     read(manager, fabric, &unknown).await
 }
 
-/// Warns where ports hold other tables than every port does by itself: who loses one while no manager runs gets it back
-/// from nobody.
+/// Warns where ports hold other tables than every port does by itself: a table that is lost while no manager runs is
+/// not restored.
 pub(super) fn warn_of_others<T: Transport>(manager: &Manager<T>, fabric: &Fabric) {
     let is_other = |&port: &PortId| manager.p_keys(port).is_some_and(|keys| *keys != [PKey::DEFAULT]);
     let others: Vec<PortId> = fabric.lid_ports().filter(is_other).collect();
@@ -191,4 +190,13 @@ fn names_a_partition(keys: &[PKey]) -> bool {
 /// The keys of one block.
 fn keys_of(data: &[u8; SMP_DATA_SIZE]) -> [PKey; PKeyTable::BLOCK] {
     PKeyTable::decode(data).keys.map(PKey)
+}
+
+/// The answer of a device; `None` if it refused or was silent, which is on record.
+pub(super) fn answered(answer: AskResult) -> Result<Option<Box<[u8; SMP_DATA_SIZE]>>, SmError> {
+    match answer {
+        Ok(data) => Ok(Some(data)),
+        Err(error) if error.is_fatal() => Err(error.into()),
+        Err(_) => Ok(None),
+    }
 }

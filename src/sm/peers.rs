@@ -23,9 +23,10 @@ pub(super) struct PeerManagers {
 }
 
 impl PeerManagers {
-    /// Reads SMInfo at every port that reports a manager, has sent word as one or answered as one last time, and passes
-    /// the answers to the election. `fabric` is the one that the manager knows, `own` its own port. Returns false if an
-    /// event cut the questions short, which happens only with `until_event`; the election then learns nothing.
+    /// Reads SMInfo at every port that reports a manager, or that has sent a trap or answered as a manager last time,
+    /// and passes the answers to the election. `fabric` is the one that the manager knows, `own` its own port. Returns
+    /// false if an event cut the questions short, which happens only with `until_event`; the election then learns
+    /// nothing.
     pub(super) async fn find<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
@@ -110,8 +111,8 @@ impl PeerManagers {
         fabric.lid_ports().filter(|&port| port != own).filter(present).filter(is_sm).collect()
     }
 
-    /// Asks the managers that are known, and whatever is at `suspects`, once each what they are, between two sweeps.
-    /// Passes the answers to the election. Silence says nothing.
+    /// Asks the known managers, and the ports `suspects`, for SMInfo between two sweeps, once each. Passes the answers
+    /// to the election. Silence says nothing.
     pub(super) async fn ask<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,
@@ -220,7 +221,7 @@ impl PeerManagers {
         Ok(())
     }
 
-    /// What a manager says that it is; none if it does not answer.
+    /// A manager's SMInfo as a peer; `None` if it does not answer.
     async fn sm_info<T: Transport>(
         &mut self,
         manager: &mut Manager<T>,

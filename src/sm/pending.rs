@@ -86,7 +86,7 @@ impl<T: Transport> Upkeep<T> {
         // Which device holds which table is unknown. What is proved of forwarding entries with every level on one lane
         // holds on any (docs/PROOF.md, Corollary 1); scheme `double` would split tables that are not known.
         self.driver.intend(Intent { auto: false, scheme: Scheme::Ordered, ..intent(&context.config) });
-        self.driver.lanes_are(nodes(), SlToVl::ONE);
+        self.driver.record_lanes(nodes(), SlToVl::ONE);
         if ages {
             self.outlast(context).await?;
         }
@@ -95,7 +95,7 @@ impl<T: Transport> Upkeep<T> {
             let part: Vec<Write> = part.iter().map(|&at| writes[at].clone()).collect();
             self.replace(context, &part).await?;
         }
-        self.driver.lanes_are(nodes(), steady);
+        self.driver.record_lanes(nodes(), steady);
         self.driver.intend(intent(&context.config));
         Ok(())
     }
@@ -143,8 +143,8 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// If the subnet has reported a change, or a question has failed, and something that is routed is gone: routes
-    /// around it, where forwarding entries alone do that. Returns whether something is gone.
+    /// Routes around a loss if forwarding entries alone can do that. A loss is looked for only if the subnet has
+    /// reported a change or a question has failed. Returns whether something that is routed is gone.
     async fn route_around(&mut self, context: &Context, has_failed: bool) -> Result<bool, SmError> {
         let mut is_noticed = has_failed;
         while let Some(event) = self.driver.subnet_mut().pending_event() {
@@ -176,7 +176,7 @@ impl<T: Transport> Upkeep<T> {
         verify::rounds_to_age(alive, alive, tables)
     }
 
-    /// Lets so many rounds pass.
+    /// Waits for this many rounds.
     pub(super) async fn age(&mut self, context: &Context, rounds: usize) -> Result<(), SmError> {
         let alive = self.driver.running().alive.clone();
         let leaving = Leaving { after: &alive, omitted: &[], rounds: 1, ages: true, fenced: false };
@@ -195,7 +195,7 @@ impl<T: Transport> Upkeep<T> {
     }
 }
 
-/// Whether a change has ended so that the subnet may be used.
+/// Checks that a change has ended so that the subnet may be used.
 fn check_end(outcome: &Outcome, name: &str) -> Result<(), SmError> {
     match outcome {
         Outcome::Completed | Outcome::CalledOff(_) => Ok(()),

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// for anybody to take the manager for dead.
 const THREAD_WAIT: Duration = Duration::from_millis(10);
 
-/// How long the manager takes requests at most during work that takes long and stays with it.
+/// The longest time for which the manager serves requests at a time during long work of its own.
 pub(super) const SERVING_NS: u64 = 10_000_000;
 
 /// How often it looks afterwards whether the thread is done.

@@ -1,4 +1,4 @@
-//! Hosts are asked to register again where this manager becomes the one that answers, and where they come: once each.
+//! Asks hosts to register again, once each: when this manager becomes the one that answers, and when a host appears.
 //!
 //! On entry: a subnet that is up, whose SA answers by the tables in force. The ports that the manager made ACTIVE have
 //! been asked by the same `Set`; each other end port is asked by one of its own, a window at a time, while nothing else
@@ -8,25 +8,25 @@
 use super::error::SmError;
 use super::upkeep::Upkeep;
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Guid, PortNum};
+use crate::ids::{PortName, PortNum};
 use crate::subnet::MayRegister;
 use crate::transport::Transport;
 use std::collections::{BTreeSet, VecDeque};
 
-/// How long a port is left alone that could not be asked, or did not take it. It doubles each further time that the
-/// port does not take it.
+/// Pause before a port is asked again that could not be asked, or did not take the request. It doubles each further
+/// time that the port does not take it.
 const PAUSE_NS: u64 = 2_000_000_000;
 /// The longest such pause.
 const LONGEST_PAUSE_NS: u64 = 256_000_000_000;
-/// After so many times the log names a port that does not take it.
+/// The log names a port that has not taken this many requests.
 const WARNS_AT: u32 = 3;
 
 /// An end port whose clients are still to be asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waiting {
-    /// The GUID of its node, and its number there. Indices change when the known fabric grows.
-    port: (Guid, PortNum),
-    /// How often it did not take it.
+    /// By name, since indices change when the known fabric grows.
+    port: PortName,
+    /// Number of requests that it did not take.
     failed: u32,
 }
 
@@ -42,19 +42,19 @@ pub(super) struct Registering {
     now: VecDeque<Waiting>,
     /// With the time when each is due.
     later: Vec<(u64, Waiting)>,
-    /// How many have taken it since nobody waited.
+    /// Ports that have taken the request since the lists were last empty.
     taken: usize,
 }
 
 impl Registering {
     /// Adds ports that are not waiting already.
-    fn owe(&mut self, ports: impl Iterator<Item = (Guid, PortNum)>) {
+    fn owe(&mut self, ports: impl Iterator<Item = PortName>) {
         let later = self.later.iter().map(|(_, waiting)| waiting);
-        let waiting: BTreeSet<(Guid, PortNum)> = self.now.iter().chain(later).map(|waiting| waiting.port).collect();
+        let waiting: BTreeSet<PortName> = self.now.iter().chain(later).map(|waiting| waiting.port).collect();
         self.now.extend(ports.filter(|port| !waiting.contains(port)).map(|port| Waiting { port, failed: 0 }));
     }
 
-    /// Whether some can be asked at once.
+    /// Whether a port can be asked at once.
     pub(super) fn is_under_way(&self) -> bool {
         !self.now.is_empty()
     }
@@ -64,7 +64,7 @@ impl Registering {
         self.later.push((due_ns, waiting));
     }
 
-    /// Has those asked whose pauses are over.
+    /// Moves the ports whose pauses are over to those that are asked now.
     fn resume(&mut self, now_ns: u64) {
         if self.later.iter().any(|&(due_ns, _)| due_ns <= now_ns) {
             let (due, later): (Vec<_>, Vec<_>) = self.later.drain(..).partition(|&(due_ns, _)| due_ns <= now_ns);
@@ -75,14 +75,14 @@ impl Registering {
 }
 
 impl<T: Transport> Upkeep<T> {
-    /// Whoever is routed and has not been asked since it came is to be asked.
+    /// Queues every routed end port that was not asked since it appeared.
     pub(super) fn owe_requests_to_register(&mut self) {
         let (manager, routed) = (self.driver.subnet().manager(), &self.driver.running().routed);
         self.registering.owe(manager.unasked(routed));
     }
 
-    /// Asks some end ports, as many at once as may be under way. Ends with the first event of the subnet; who has not
-    /// answered by then is asked again.
+    /// Asks some end ports, as many at once as may be under way. Ends with the first event of the subnet; ports that
+    /// have not answered by then are asked again.
     pub(super) async fn ask_to_register(&mut self) -> Result<(), SmError> {
         let now_ns = self.now_ns();
         self.registering.resume(now_ns);
@@ -103,7 +103,7 @@ impl<T: Transport> Upkeep<T> {
         let ports: Vec<PortId> = asked.iter().map(|&(port, _)| port).collect();
         let answers = match self.driver.subnet_mut().manager.ask_to_register(&ports).await {
             Err(error) if error.is_fatal() => return Err(error.into()),
-            // They are asked again, if this manager is to.
+            // None of them counts as answered; they are asked again while this manager may.
             Err(_) => Vec::new(),
             Ok(answers) => answers,
         };
@@ -122,13 +122,12 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// The port, if it is routed and there.
-    fn found(&self, (guid, num): (Guid, PortNum)) -> Option<PortId> {
+    fn found(&self, name: PortName) -> Option<PortId> {
         let running = self.driver.running();
         let is_there = |fabric: &Fabric, port: PortId| {
-            fabric.node(fabric.port(port).node).present && (num == PortNum::ZERO || fabric.peer(port).is_some())
+            fabric.node(fabric.port(port).node).present && (name.num == PortNum::ZERO || fabric.peer(port).is_some())
         };
-        let node = running.routed.by_guid(guid)?;
-        let port = running.routed.port_at(node, num)?;
+        let port = running.routed.port_named(name)?;
         (is_there(&running.routed, port) && is_there(&running.alive, port)).then_some(port)
     }
 

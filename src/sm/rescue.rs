@@ -39,7 +39,7 @@ pub struct ClosedSubnet {
     pub master: Option<String>,
     /// Devices whose tables could not be read.
     pub silent: Vec<String>,
-    /// The table that most pairs of ports have: what is opened goes by it.
+    /// The table that most pairs of ports have; closed levels are opened to its lanes.
     pub usual: Option<SlToVl>,
     /// Every table that discards.
     pub closed: Vec<ClosedTable>,
@@ -54,7 +54,7 @@ pub fn find_closed(manager: &mut Manager<AnyTransport>) -> LocalBoxFuture<'_, Re
 }
 
 async fn look(manager: &mut Manager<AnyTransport>) -> Result<ClosedSubnet, SmError> {
-    // Another manager may be at work, and what a switch says to it is not to be lost.
+    // Another manager may be at work, and port-change bits are left for it.
     manager.only_look();
     let found = manager.discover().await?;
     manager.set_topology(&found.fabric, found.sm_port);

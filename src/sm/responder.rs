@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a client meets that asks for a multicast group where there are none.
+/// The warning when a client asks for a multicast group where there are none.
 pub const NO_GROUPS: &str = "hosts ask for multicast groups, which IPoIB needs, and there are none: `--reserved-sl` gives them a service level \
                              of their own, and makes them";
 
@@ -78,7 +78,7 @@ impl Responder {
         &self.election
     }
 
-    /// What it may do to the subnet: nothing until it has read the subnet again, if another manager may have written.
+    /// The mandate: none until this manager has read the subnet again, if another one may have written.
     pub(super) fn mandate(&self) -> Mandate {
         match self.commands.contains(&ElectionCommand::Manage) {
             true => Mandate::Silent,
@@ -201,10 +201,10 @@ impl Responder {
         let (election, commands) = election::step(&self.rules, self.election, event, at);
         self.election = election;
         self.has_resigned &= !election.ends_resignation();
-        // At once: the sweep that follows is not to find the same manager as if nothing had been.
+        // This is done at once: the sweep that follows must not treat the same manager as a new one.
         for command in &commands {
             if let ElectionCommand::PassOver(news) = command {
-                let role = self.found.iter().find(|peer| peer.rank.guid == news.of().guid).map(|peer| peer.role);
+                let role = self.found.iter().find(|peer| peer.rank.guid == news.about().guid).map(|peer| peer.role);
                 self.passed_over.add(*news, role, now_ns);
             }
         }

@@ -9,10 +9,11 @@ use super::bring_up;
 use super::context::Context;
 use super::degraded;
 use super::error::SmError;
+use super::inherited;
 use super::keys;
 use super::lifecycle::{self, BACK_OFF_NS, LifecycleCommand, LifecycleEvent, LifecycleState, RetiredHalf, STANDS_NS};
 use super::mailbox::Happening;
-use super::opening;
+use super::open_end_ports;
 use super::orders::ManagerOrder;
 use super::partitions;
 use super::peers::PeerManagers;
@@ -62,7 +63,7 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
         manager.serve_waiting_for(SERVING_NS);
     }
     let mut service = Service {
-        subnet: Subnet::Down(Box::new(manager), None),
+        subnet: ManagedSubnet::Down(Box::new(manager), None),
         peers: PeerManagers::default(),
         until,
         attempt: Attempt::default(),
@@ -93,7 +94,7 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
 
 /// A subnet manager at its port.
 struct Service<T> {
-    subnet: Subnet<T>,
+    subnet: ManagedSubnet<T>,
     peers: PeerManagers,
     until: RunUntil,
     attempt: Attempt,
@@ -101,8 +102,8 @@ struct Service<T> {
     wished: SubnetWish,
 }
 
-/// What the user configured of a subnet. One that carries traffic may have another LMC, other data VLs, another prefix
-/// or a stricter protection, which are kept as long as this manager knows it.
+/// The user's settings for the subnet. A subnet that carries traffic may have another LMC, other data VLs, another
+/// prefix or a stricter protection; these are kept as long as this manager knows the subnet.
 #[derive(Clone, Copy)]
 struct SubnetWish {
     lmc: Lmc,
@@ -116,7 +117,7 @@ struct SubnetWish {
 struct Attempt {
     /// Since when a change of the journal stands still, whatever was tried meanwhile.
     stands_since_ns: Option<u64>,
-    /// When the last one began.
+    /// When the last attempt began.
     began_ns: u64,
 }
 
@@ -130,7 +131,7 @@ struct Refusals {
 }
 
 impl Refusals {
-    /// One more; the first again where the subnet has reported a change.
+    /// Counts a refusal. The count begins anew after the subnet has reported a change.
     fn refused(&mut self, why: String) -> LifecycleEvent {
         let in_vain = if self.noticed_ns.take().is_some() { 0 } else { self.count };
         self.count = in_vain.saturating_add(1);
@@ -140,19 +141,22 @@ impl Refusals {
     }
 }
 
+/// The answer to a command: an event, if it has one.
+type CommandAnswer = Result<Option<LifecycleEvent>, SmError>;
+
 /// The port, with what is known of its subnet.
-enum Subnet<T> {
+enum ManagedSubnet<T> {
     /// Not up: only the result of the last sweep, which the next sweep replaces.
     Down(Box<Manager<T>>, Option<Box<Discovered>>),
     /// Up under this manager.
     Up(Box<Upkeep<T>>),
 }
 
-impl<T: Transport> Subnet<T> {
+impl<T: Transport> ManagedSubnet<T> {
     fn now_ns(&self) -> u64 {
         match self {
-            Subnet::Down(manager, _) => manager.now_ns(),
-            Subnet::Up(upkeep) => upkeep.now_ns(),
+            ManagedSubnet::Down(manager, _) => manager.now_ns(),
+            ManagedSubnet::Up(upkeep) => upkeep.now_ns(),
         }
     }
 }
@@ -173,73 +177,40 @@ impl<T: Transport> Service<T> {
         command: LifecycleCommand,
     ) -> Result<(Service<T>, Option<LifecycleEvent>), SmError> {
         let now_ns = self.subnet.now_ns();
-        let answer = match command {
-            LifecycleCommand::Answer(order, answer) => {
+        let (subnet, answer) = match (command, self.subnet) {
+            (LifecycleCommand::Answer(order, answer), subnet) => {
                 context.post(now_ns, Happening::Answered(order, answer));
-                return Ok((self, None));
+                (subnet, Ok(None))
             }
-            LifecycleCommand::Announce(why) => {
+            (LifecycleCommand::Announce(why), subnet) => {
                 context.post(now_ns, Happening::Begun { why });
-                return Ok((self, None));
+                (subnet, Ok(None))
             }
-            LifecycleCommand::Report(why) => {
-                self.report(context, why);
-                return Ok((self, None));
+            (LifecycleCommand::Report(why), subnet) => {
+                report(&subnet, context, why);
+                (subnet, Ok(None))
             }
-            LifecycleCommand::ReportUnfinished { is_owed } => {
-                return self.report_unfinished(context, is_owed).map(|()| (self, None));
+            (LifecycleCommand::ReportUnfinished { is_owed }, subnet) => {
+                report_unfinished(&subnet, context, is_owed)?;
+                (subnet, Ok(None))
             }
-            command => match self.subnet {
-                Subnet::Down(mut manager, _) if matches!(command, LifecycleCommand::OpenEnds) => {
-                    let opened = opening::open_ends(&mut manager, context).await;
-                    self.subnet = Subnet::Down(manager, None);
-                    match opened {
-                        Ok(None) => {}
-                        Ok(Some(why)) => self.report(context, why),
-                        Err(error) if error.is_fatal() => return Err(error),
-                        Err(error) => tracing::warn!(%error, "opening end ports"),
-                    }
-                    return Ok((self, None));
-                }
-                Subnet::Down(mut manager, _) if matches!(command, LifecycleCommand::Resign) => {
-                    let answer = match manager.indispensable_fault(self.attempt.began_ns) {
-                        Some(fault) => {
-                            tracing::error!(device = %fault.name, attribute = ?fault.attribute, "the manager's own part fails");
-                            self.peers.resign(&mut manager, &context.responder, &context.mailbox).await
-                        }
-                        None => Ok(None),
-                    };
-                    self.subnet = Subnet::Down(manager, None);
-                    answer
-                }
-                Subnet::Down(manager, found) => {
-                    let answer;
-                    (self.subnet, answer) = match command {
-                        LifecycleCommand::Look => look(manager, &mut self.peers, context).await,
-                        LifecycleCommand::BringUp => {
-                            bring_up(manager, found, context, &mut self.attempt, self.wished).await
-                        }
-                        other => unreachable!("{} is commanded only while the subnet is up", other.name()),
-                    };
-                    answer.map(Some)
-                }
-                Subnet::Up(mut upkeep) if matches!(command, LifecycleCommand::Abandon) => {
-                    upkeep.abandon();
-                    self.subnet = Subnet::Down(Box::new(upkeep.into_manager(context)), None);
-                    return Ok((self, None));
-                }
-                Subnet::Up(upkeep) if matches!(command, LifecycleCommand::StepDown) => {
-                    self.subnet = Subnet::Down(Box::new(upkeep.into_manager(context)), None);
-                    Ok(None)
-                }
-                Subnet::Up(mut upkeep) => {
-                    let answer = upkeep.carry_out(&mut self.peers, context, command).await;
-                    self.subnet = Subnet::Up(upkeep);
-                    answer
-                }
-            },
+            (command, ManagedSubnet::Down(manager, found)) => {
+                let (peers, attempt) = (&mut self.peers, &mut self.attempt);
+                carry_out_down(manager, found, context, peers, attempt, self.wished, command).await
+            }
+            (command, ManagedSubnet::Up(upkeep)) => carry_out_up(upkeep, context, &mut self.peers, command).await,
         };
-        let answer = match answer {
+        self.subnet = subnet;
+        let event = self.event_of(answer)?;
+        Ok((self, event))
+    }
+
+    /// Turns the answer to a command into an event.
+    ///
+    /// # Errors
+    /// The manager ends: its own port failed, or it was to run only until the subnet is up.
+    fn event_of(&mut self, answer: CommandAnswer) -> CommandAnswer {
+        let event = match answer {
             Err(error) if error.is_fatal() => return Err(error),
             Err(error) if self.until == RunUntil::Up => return Err(error),
             Err(SmError::Unreached { .. }) => Some(LifecycleEvent::Unreached),
@@ -247,43 +218,21 @@ impl<T: Transport> Service<T> {
             Err(error) => Some(LifecycleEvent::Failed(error.to_string())),
             Ok(event) => event,
         };
-        if matches!(answer, Some(LifecycleEvent::BroughtUp(_) | LifecycleEvent::Failed(_))) {
+        if matches!(event, Some(LifecycleEvent::BroughtUp(_) | LifecycleEvent::Failed(_))) {
             self.refusals = Refusals::default();
         }
-        Ok((self, answer))
-    }
-
-    fn report(&self, context: &Context, why: String) {
-        // Nothing else shows while the subnet is down what it lacks.
-        if let Subnet::Down(manager, _) = &self.subnet {
-            let view = &mut context.mailbox.borrow_mut().view;
-            (view.degraded, view.closed_ends) = (degraded::list(manager), manager.closed_ends());
-        }
-        context.post(self.subnet.now_ns(), Happening::Failed(why));
-    }
-
-    /// Says what a manager that stops leaves behind, if it does: a change or a recovery, its own or one that it went on
-    /// with, or end ports that are closed, whoever has closed them.
-    fn report_unfinished(&self, context: &Context, is_owed: bool) -> Result<(), SmError> {
-        let mut mailbox = context.mailbox.borrow_mut();
-        mailbox.view.closed_ends = match &self.subnet {
-            Subnet::Down(manager, _) => manager.closed_ends(),
-            Subnet::Up(upkeep) => upkeep.driver.subnet().manager().closed_ends(),
-        };
-        let Some(left) = mailbox.left_behind_owing(is_owed) else { return Ok(()) };
-        tracing::error!("{left}");
-        Err(left)
+        Ok(event)
     }
 
     /// Waits for the next event, carrying out the election's commands meanwhile.
     async fn wait(&mut self, context: &mut Context) -> Result<LifecycleEvent, SmError> {
         let state = context.mailbox.borrow().lifecycle();
         match &mut self.subnet {
-            Subnet::Up(upkeep) => upkeep.wait(&mut self.peers, context).await,
-            Subnet::Down(manager, _) => {
+            ManagedSubnet::Up(upkeep) => upkeep.wait(&mut self.peers, context).await,
+            ManagedSubnet::Down(manager, _) => {
                 if state == LifecycleState::Standby {
-                    // What another manager has closed since, or opened, is not known.
-                    manager.ends_are_closed(&[]);
+                    // It is unknown which end ports another manager has closed or opened since.
+                    manager.set_closed_ends(&[]);
                     self.attempt = Attempt::default();
                     context.mailbox.borrow_mut().view.found = None;
                 }
@@ -292,6 +241,104 @@ impl<T: Transport> Service<T> {
             }
         }
     }
+}
+
+/// Carries out one command while the subnet is not up.
+async fn carry_out_down<T: Transport>(
+    mut manager: Box<Manager<T>>,
+    found: Option<Box<Discovered>>,
+    context: &mut Context,
+    peers: &mut PeerManagers,
+    attempt: &mut Attempt,
+    wished: SubnetWish,
+    command: LifecycleCommand,
+) -> (ManagedSubnet<T>, CommandAnswer) {
+    match command {
+        LifecycleCommand::OpenEnds => {
+            let answer = open_ends(&mut manager, context).await;
+            (ManagedSubnet::Down(manager, None), answer)
+        }
+        LifecycleCommand::Resign => {
+            let answer = match manager.indispensable_fault(attempt.began_ns) {
+                Some(fault) => {
+                    tracing::error!(device = %fault.name, attribute = ?fault.attribute, "the manager's own part fails");
+                    peers.resign(&mut manager, &context.responder, &context.mailbox).await
+                }
+                None => Ok(None),
+            };
+            (ManagedSubnet::Down(manager, None), answer)
+        }
+        LifecycleCommand::Look => {
+            let (subnet, event) = look(manager, peers, context).await;
+            (subnet, event.map(Some))
+        }
+        LifecycleCommand::BringUp => {
+            let (subnet, event) = bring_up(manager, found, context, attempt, wished).await;
+            (subnet, event.map(Some))
+        }
+        other => unreachable!("{} is commanded only while the subnet is up", other.name()),
+    }
+}
+
+/// Carries out one command while the subnet is up.
+async fn carry_out_up<T: Transport>(
+    mut upkeep: Box<Upkeep<T>>,
+    context: &mut Context,
+    peers: &mut PeerManagers,
+    command: LifecycleCommand,
+) -> (ManagedSubnet<T>, CommandAnswer) {
+    match command {
+        LifecycleCommand::Abandon => {
+            upkeep.abandon();
+            (ManagedSubnet::Down(Box::new(upkeep.into_manager(context)), None), Ok(None))
+        }
+        LifecycleCommand::StepDown => (ManagedSubnet::Down(Box::new(upkeep.into_manager(context)), None), Ok(None)),
+        command => {
+            let answer = upkeep.carry_out(peers, context, command).await;
+            (ManagedSubnet::Up(upkeep), answer)
+        }
+    }
+}
+
+/// Opens end ports, and reports what that leaves unproved. Only a failure of the manager's own port is an error.
+async fn open_ends<T: Transport>(manager: &mut Manager<T>, context: &mut Context) -> CommandAnswer {
+    match open_end_ports::open_ends(manager, context).await {
+        Ok(None) => {}
+        Ok(Some(why)) => {
+            show_lacks(manager, context);
+            context.post(manager.now_ns(), Happening::Failed(why));
+        }
+        Err(error) if error.is_fatal() => return Err(error),
+        Err(error) => tracing::warn!(%error, "opening end ports"),
+    }
+    Ok(None)
+}
+
+/// Reports a failure.
+fn report<T: Transport>(subnet: &ManagedSubnet<T>, context: &Context, why: String) {
+    if let ManagedSubnet::Down(manager, _) = subnet {
+        show_lacks(manager, context);
+    }
+    context.post(subnet.now_ns(), Happening::Failed(why));
+}
+
+/// Shows what the subnet lacks. While it is down, only this does.
+fn show_lacks<T: Transport>(manager: &Manager<T>, context: &Context) {
+    let view = &mut context.mailbox.borrow_mut().view;
+    (view.degraded, view.closed_ends) = (degraded::list(manager), manager.closed_ends());
+}
+
+/// Reports what a stopping manager leaves behind, if anything: an unfinished change or recovery, its own or one
+/// that it continued; or closed end ports, no matter who closed them.
+fn report_unfinished<T: Transport>(subnet: &ManagedSubnet<T>, context: &Context, is_owed: bool) -> Result<(), SmError> {
+    let mut mailbox = context.mailbox.borrow_mut();
+    mailbox.view.closed_ends = match subnet {
+        ManagedSubnet::Down(manager, _) => manager.closed_ends(),
+        ManagedSubnet::Up(upkeep) => upkeep.driver.subnet().manager().closed_ends(),
+    };
+    let Some(left) = mailbox.left_behind_owing(is_owed) else { return Ok(()) };
+    tracing::error!("{left}");
+    Err(left)
 }
 
 /// The next order, as far as orders can be taken while the subnet is not up.
@@ -342,10 +389,10 @@ async fn look<T: Transport>(
     mut manager: Box<Manager<T>>,
     peers: &mut PeerManagers,
     context: &Context,
-) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
+) -> (ManagedSubnet<T>, Result<LifecycleEvent, SmError>) {
     match sweep(&mut manager, peers, context).await {
-        Ok(found) => (Subnet::Down(manager, Some(Box::new(found))), Ok(LifecycleEvent::Looked)),
-        Err(error) => (Subnet::Down(manager, None), Err(error)),
+        Ok(found) => (ManagedSubnet::Down(manager, Some(Box::new(found))), Ok(LifecycleEvent::Looked)),
+        Err(error) => (ManagedSubnet::Down(manager, None), Err(error)),
     }
 }
 
@@ -374,36 +421,36 @@ async fn bring_up<T: Transport>(
     context: &mut Context,
     attempt: &mut Attempt,
     wished: SubnetWish,
-) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
+) -> (ManagedSubnet<T>, Result<LifecycleEvent, SmError>) {
     let mut found = found.expect("a subnet is brought up after a look only");
     attempt.began_ns = manager.now_ns();
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
     manager.forget_p_keys();
-    context.config.lmc = bring_up::lmc_to_keep(&found, wished.lmc, context.config.lmc_is_required);
+    context.config.lmc = inherited::lmc_to_keep(&found, wished.lmc, context.config.lmc_is_required);
     context.config.subnet_prefix = wished.subnet_prefix;
-    context.config.subnet_prefix = bring_up::prefix_to_keep(&manager, &found, &context.config);
+    context.config.subnet_prefix = inherited::prefix_to_keep(&manager, &found, &context.config);
     context.config.m_key_protection = wished.m_key_protection;
-    context.config.m_key_protection = bring_up::protection_to_keep(&manager, &found, &context.config);
+    context.config.m_key_protection = inherited::protection_to_keep(&manager, &found, &context.config);
     context.config.data_vls = wished.data_vls;
-    context.config.data_vls = bring_up::data_vls_to_keep(&manager, &found, &context.config);
-    match bring_up_what_answers(&mut manager, &mut found, context).await {
+    context.config.data_vls = inherited::data_vls_to_keep(&manager, &found, &context.config);
+    match bring_up_responsive(&mut manager, &mut found, context).await {
         Ok(up) => end_bring_up(*manager, up, context, attempt).await,
-        Err(error) => (Subnet::Down(manager, None), Err(error)),
+        Err(error) => (ManagedSubnet::Down(manager, None), Err(error)),
     }
 }
 
 /// A device that fails does not keep the rest from coming up.
-async fn bring_up_what_answers<T: Transport>(
+async fn bring_up_responsive<T: Transport>(
     manager: &mut Manager<T>,
     found: &mut Discovered,
     context: &mut Context,
 ) -> Result<BroughtUp, SmError> {
     loop {
-        // Whom an earlier attempt asked may have asked nobody since.
+        // Clients that an earlier attempt asked may not have reached an SA since.
         manager.forget_asked();
         if context.config.asks_clients {
-            // Another manager may have had the subnet; whoever is in a group joins again.
+            // Another manager may have had the subnet; members of groups join again.
             context.responder.borrow_mut().sa().forget_members();
         }
         let began_ns = manager.now_ns();
@@ -426,7 +473,7 @@ async fn end_bring_up<T: Transport>(
     up: BroughtUp,
     context: &mut Context,
     attempt: &mut Attempt,
-) -> (Subnet<T>, Result<LifecycleEvent, SmError>) {
+) -> (ManagedSubnet<T>, Result<LifecycleEvent, SmError>) {
     let mut upkeep = Upkeep::new(manager, &up, context);
     let BroughtUp { arrival, routed_by, pending, .. } = up;
     let is_standing = matches!(pending, Some(Pending::Standing(_)));
@@ -446,7 +493,7 @@ async fn end_bring_up<T: Transport>(
     };
     let retired = match finished {
         Ok(retired) => retired,
-        // The next look reads anew what the subnet has come to.
+        // The next look reads the state of the subnet anew.
         Err(error) => {
             let now_ns = upkeep.now_ns();
             let own_fault = upkeep.driver.subnet().manager().indispensable_fault(began_ns);
@@ -463,9 +510,9 @@ async fn end_bring_up<T: Transport>(
             if least.is_some_and(fails)
                 && let Err(error) = without_left_out(&mut manager).await
             {
-                return (Subnet::Down(manager, None), Err(error.into()));
+                return (ManagedSubnet::Down(manager, None), Err(error.into()));
             }
-            return (Subnet::Down(manager, None), Err(error));
+            return (ManagedSubnet::Down(manager, None), Err(error));
         }
     };
     *attempt = Attempt::default();
@@ -475,7 +522,7 @@ async fn end_bring_up<T: Transport>(
         tracing::warn!("{why}: what entries alone cannot change with a proof is not changed, since `double` cannot");
     }
     context.post(upkeep.now_ns(), Happening::Up { arrival, routed_by });
-    (Subnet::Up(Box::new(upkeep)), Ok(LifecycleEvent::BroughtUp(retired)))
+    (ManagedSubnet::Up(Box::new(upkeep)), Ok(LifecycleEvent::BroughtUp(retired)))
 }
 
 async fn brought_up<T: Transport>(
@@ -537,7 +584,7 @@ async fn begin<T: Transport>(
     let equipped = bring_up::equipped(manager, context, found);
     let (fabric, is_less) = equipped.inspect_err(|error| bring_up::note_too_short(manager, found, error))?;
     let up = bring_up::bring_up(manager, context, found, fabric).await?;
-    // What is not used is named by a survey alone.
+    // Only a survey names the devices that are not used.
     let is_less = is_less || !found.doubled.is_empty();
     Ok(BroughtUp { change_is_due: up.change_is_due || is_less, ..up })
 }

@@ -5,7 +5,7 @@
 //! and the next one leaves it out.
 
 use super::error::SmError;
-use super::fair;
+use super::port_needs;
 use super::settings::{self, Basis};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum};
@@ -22,21 +22,22 @@ use std::collections::BTreeSet;
 const MOST_LOOKS: usize = 100;
 const TRAINING_POLL_NS: u64 = 50_000_000;
 
-/// What became of some ports whose settings were written.
+/// The outcome for ports whose settings were written.
 #[derive(Default)]
 struct PortsSetUp {
     /// Those in INITIALIZE that were asked to be ARMED, which they are unless there was a fault or their link bounced.
     armed: Vec<PortId>,
-    /// Those of them that are in INITIALIZE still.
+    /// Ports that are still in INITIALIZE although they were asked to be ARMED.
     unarmed: Vec<PortId>,
     /// The first fault.
     fault: Option<SmError>,
-    /// Devices at fault, or that hold something else after all.
+    /// Devices that failed, or that hold other values after all.
     failing: BTreeSet<NodeId>,
 }
 
 impl PortsSetUp {
-    /// Judges what a port answered; what it holds, if that suffices to carry traffic.
+    /// Judges a port's answer and records what is wrong with it. Returns the port's PortInfo if it suffices to carry
+    /// traffic.
     ///
     /// # Errors
     /// No device can be asked any more.
@@ -101,7 +102,7 @@ pub(super) async fn configure<T: Transport>(
     // Ports that carry data keep their arbitration lists: only newly armed ports get new ones. A switch's own port is
     // never armed, but may have lost its partitions.
     fresh.extend(ports.iter().copied().filter(|&port| basis.fabric.port(port).num == PortNum::ZERO));
-    let arbitration = fair::provide(manager, basis.fabric, &fresh, basis.lanes.in_operation()).await;
+    let arbitration = port_needs::provide(manager, basis.fabric, &fresh, basis.lanes.in_operation()).await;
     let switches = configure_switches(manager, basis, &ports).await;
     let faults = [fault.map_or(Ok(()), Err), arbitration, switches].into_iter().filter_map(Result::err);
     // The manager's own port comes first, then the order in which they were met.
@@ -153,7 +154,7 @@ async fn configure_some<T: Transport>(
         done.failing.insert(node);
         done.fault.get_or_insert(not_taken(fabric, port, "state ARMED"));
     }
-    rightly.difference(&done.failing).for_each(|&node| manager.refused_rightly(node, AttributeId::PortInfo));
+    rightly.difference(&done.failing).for_each(|&node| manager.excuse_refusal(node, AttributeId::PortInfo));
     let armed = asked.into_iter().filter(|(_, wanted)| wanted.port_state == wire::PortState::Armed);
     done.armed = armed.map(|(port, _)| port).filter(|port| !bounced.contains(port)).collect();
     Ok(done)
@@ -185,14 +186,14 @@ async fn retrain<T: Transport>(
 ) -> Result<Vec<PortId>, SmError> {
     let fabric = basis.fabric;
     let mut links = BTreeSet::new();
-    // All first: a port is compared with its peer, which may be in another part.
+    // All ports are read first: a port is compared with its peer, which may be in another part.
     read_unknown(manager, fabric, ports).await?;
     for part in ports.chunks(REQUESTS_AT_A_TIME) {
         manager.serve_waiting().await?;
         let held = known(manager, part);
         let needs =
             |(port, held): &(&PortId, &PortInfo)| settings::must_retrain(held, &wanted(manager, basis, **port, held));
-        // Of both ends, the one that is nearer: its answer does not come back over the link.
+        // The nearer end is asked: its answer does not come back over the link.
         let near = |port: PortId| match fabric.peer(port) {
             Some(far) if manager.distance(fabric.port(far).node) < manager.distance(fabric.port(port).node) => far,
             _ => port,
@@ -223,7 +224,7 @@ async fn retrain<T: Transport>(
     Ok(ports.iter().copied().chain(more).collect())
 }
 
-/// What a port needs to carry traffic and has not accepted, if anything; that is on record then.
+/// The error if a port has not accepted what it needs to carry traffic. The failure is then on record.
 fn check_taken<T: Transport>(
     manager: &mut Manager<T>,
     fabric: &Fabric,

@@ -103,9 +103,9 @@ pub(super) fn without_narrow(found: &Discovered, lanes: u8) -> Option<Fabric> {
     Some(within_reach(&fabric.without_links(&narrow), *sm_port))
 }
 
-/// What is left of a sweep without the newcomers for which `whole` gets no LIDs, and these newcomers: a port for which
-/// none are left, and those behind it in line; a switch without forwarding entries for all LIDs; ports beyond the
-/// entries that a known switch has. None if known devices alone are in the way, which do not give way.
+/// The sweep without the newcomers for which `whole` gets no LIDs, and these newcomers. They are ports for which no
+/// LIDs are left, and those behind them in line; switches without forwarding entries for all LIDs; ports beyond the
+/// entries of a known switch. `None` if only known devices are in the way: these do not give way.
 pub(super) fn without_room(
     known: &Fabric,
     whole: &Fabric,
@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn in_words(fault: &DeviceFault) -> String {
-        degraded::of(fault, false).in_words()
+        degraded::of_fault(fault, false).in_words()
     }
 
     fn sm(fabric: &Fabric) -> PortId {

@@ -25,15 +25,15 @@ use super::partitions;
 use super::peers::PeerManagers;
 use super::planning::computed;
 use super::registering::Registering;
+use super::reporting::ReportingManager;
 use super::set_up;
 use super::settings::Basis;
 use super::unfit;
-use super::watched::Watched;
 use crate::change::{self, Prepared};
 use crate::drain::Ticket;
 use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running, Sighting};
 use crate::fabric::{Fabric, NodeId, PortId, difference};
-use crate::ids::PortNum;
+use crate::ids::{PortName, PortNum};
 use crate::machine::Outcome;
 use crate::plan::{self, Assumption, Lanes, Scheme};
 use crate::subnet::{AWAY_NS, Manager, SubnetEvent, SubnetManager, WriteOrder};
@@ -50,7 +50,7 @@ const INTERRUPTIBLE_SURVEYS: usize = 3;
 
 /// A subnet that is up.
 pub(super) struct Upkeep<T> {
-    pub(super) driver: Driver<Watched<T>>,
+    pub(super) driver: Driver<ReportingManager<T>>,
     /// Elements that are present and must not be used.
     aside: AsideElements,
     pace: SweepPace,
@@ -60,9 +60,9 @@ pub(super) struct Upkeep<T> {
     sighting: Option<Sighting>,
     /// Where the round of questions about drift goes on.
     rounds: drift::Rounds,
-    /// What stands in for what the user configured, and why.
+    /// The stand-in for the user's choice, and the reason.
     instead: Option<String>,
-    /// Whether that serves some only, as long as something is lost.
+    /// Whether the stand-in serves only some hosts, as long as something is lost.
     is_partial: bool,
     /// Whether a change is known to be due, though nothing was noticed since.
     change_is_due: bool,
@@ -91,8 +91,8 @@ impl<T: Transport> Upkeep<T> {
         manager.begin_mastership(running.half);
         manager.take_in(&running.known);
         manager.transport_mut().answers_to(running.known.port(running.sm).lmc);
-        let mut driver = Driver::new(Watched::new(manager, context), running, intent(&context.config));
-        // Above those of the manager before, whose questions devices may remember.
+        let mut driver = Driver::new(ReportingManager::new(manager, context), running, intent(&context.config));
+        // Tickets begin above those of the earlier manager, whose questions devices may remember.
         driver.begin_tickets_at(Ticket::at(context.epoch_ns.saturating_add(driver.subnet().now_ns())));
         let aside = AsideElements::named(context.aside());
         context.journal.take().into_iter().for_each(|journal| driver.record_in(journal));
@@ -153,7 +153,7 @@ impl<T: Transport> Upkeep<T> {
         let journal_gap = view.journal_gap.take();
         *view = SubnetView { smps, closed_ends, aside, unreached, journal_gap, ..SubnetView::default() };
         let mut manager = self.driver.into_subnet().into_manager();
-        // Whatever brings the subnet up anew gives all their chance.
+        // The next bring-up judges every device anew.
         manager.set_unfit(Vec::new());
         manager
     }
@@ -175,7 +175,7 @@ impl<T: Transport> Upkeep<T> {
                 lost.map(|found| LifecycleEvent::Glanced(goal(found))).map_err(SmError::from)
             }
             LifecycleCommand::Survey => self.survey(peers, context).await.inspect(|_| {
-                // What was lost is back, so no pair is without a path any more.
+                // The lost elements are back, so every pair has a path again.
                 if self.is_partial && !self.driver.running().has_lost_something() {
                     self.is_partial = false;
                     self.stands_in(context, None);
@@ -215,7 +215,8 @@ impl<T: Transport> Upkeep<T> {
             other => unreachable!("{} is commanded only while the subnet is down", other.name()),
         };
         if matches!(&event, Ok(LifecycleEvent::SetUp(_) | LifecycleEvent::Changed(_))) {
-            // What came is asked as it becomes ACTIVE; but it may have become so by itself, or under another manager.
+            // A newcomer is asked in the `Set` that makes it ACTIVE; but it may have become ACTIVE by itself, or under
+            // another manager.
             self.owe_requests_to_register();
         }
         if matches!(&event, Err(error) if !error.is_fatal()) {
@@ -264,14 +265,14 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// What is to be done before the subnet is listened to again. The order is that of trust: whether what is known is
-    /// true still, and whether another manager has the subnet, come before anything that may write.
+    /// Work that is due before the manager listens again. The order is that of trust: two questions come before
+    /// anything that may write, whether the known state is still true and whether another manager has the subnet.
     async fn due_before_waiting(
         &mut self,
         peers: &mut PeerManagers,
         context: &Context,
     ) -> Result<Option<LifecycleEvent>, SmError> {
-        // What is known may be true no longer, and nothing is written by it.
+        // The known state may no longer be true, and nothing is written on its basis.
         if self.driver.subnet().manager().stood_still() {
             return Ok(Some(LifecycleEvent::MastershipLost));
         }
@@ -344,8 +345,8 @@ impl<T: Transport> Upkeep<T> {
         })
     }
 
-    /// Sweeps become faster after an event, and slower while the subnet is quiet. What a light sweep found, if there
-    /// was one.
+    /// Sweeps become faster after an event, and slower while the subnet is quiet. Returns the finding of the last light
+    /// sweep, if there was one.
     fn keep_pace(&mut self) -> Option<Seen> {
         let manager = &mut self.driver.subnet_mut().manager;
         let sweep_ns = manager.take_light_sweep()?;
@@ -354,9 +355,9 @@ impl<T: Transport> Upkeep<T> {
         Some(self.seen)
     }
 
-    /// Asks other managers what they are: no event tells that one of them has become master. Not while the subnet could
-    /// be given to none of them, nor while one is to take it or to give it up: a manager that was asked to take it may
-    /// be master already without having said so.
+    /// Asks other managers what they are: no event tells that one of them has become master. This is skipped while no
+    /// handover is possible, and while another manager is asked to take the subnet or to give it up: that one may
+    /// already be master without having said so.
     async fn ask_others(
         &mut self,
         peers: &mut PeerManagers,
@@ -439,7 +440,7 @@ impl<T: Transport> Upkeep<T> {
         drift::mend(&mut self.driver.subnet_mut().manager, &context.config, running, found).await
     }
 
-    /// Says what stands in for what the user configured, if anything does.
+    /// Publishes the stand-in for the user's choice, if there is one.
     fn stands_in(&mut self, context: &Context, instead: Option<String>) {
         if let Some(what) = instead.as_ref().filter(|_| self.instead != instead) {
             tracing::warn!("{what}");
@@ -501,7 +502,7 @@ impl<T: Transport> Upkeep<T> {
             ManagerOrder::Stop => Ok(LifecycleEvent::StopOrdered),
             ManagerOrder::Sweep => Ok(LifecycleEvent::Ordered(id)),
             ManagerOrder::TakeBack(element) => {
-                // It may have fallen silent.
+                // The element may have fallen silent.
                 let element = element.find(&running.known).map_err(OrderAnswer::Refused)?;
                 let was_aside = self.aside.remove(element, &running.known);
                 self.record_aside();
@@ -531,8 +532,8 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// What a change has taken out of the routing that is still there stays out of it: a user ordered so, and the
-    /// manager that knew of the order is gone.
+    /// Keeps elements out of the routing that a change has taken out although they are present: a user ordered it, and
+    /// the manager that knew of the order is gone.
     pub(super) fn keep_aside(&mut self, record: &ChangeRecord) {
         if record.outcome == Outcome::Completed {
             let Running { known, alive, .. } = self.driver.running();
@@ -547,12 +548,12 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// What is set aside stays so for the next manager.
+    /// Records the elements set aside, for the next manager.
     fn record_aside(&mut self) {
         self.driver.set_aside(self.aside.names());
     }
 
-    /// Sweeps, and queries the other managers. What is lost meanwhile does not wait for devices that are silent.
+    /// Sweeps, and queries the other managers. A loss meanwhile does not wait for silent devices.
     async fn survey(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<LifecycleEvent, SmError> {
         // A subnet that keeps changing must be surveyed all the same.
         for _ in 0..INTERRUPTIBLE_SURVEYS {
@@ -589,8 +590,8 @@ impl<T: Transport> Upkeep<T> {
             && context.responder.borrow().mandate() == Mandate::Full
     }
 
-    /// What follows a sweep. Returns false if an event cut the questions to other managers short, which happens only
-    /// with `until_event`.
+    /// Carries out what follows a sweep. Returns false if an event cut the questions to other managers short, which
+    /// happens only with `until_event`.
     async fn surveyed(
         &mut self,
         peers: &mut PeerManagers,
@@ -598,7 +599,8 @@ impl<T: Transport> Upkeep<T> {
         until_event: bool,
     ) -> Result<bool, SmError> {
         self.driver.subnet_mut().manager.serve_waiting().await?;
-        // Before every change: a newcomer may have it, and it may have been switched on.
+        // This is asked before every change: a newcomer may use adaptive routing, and any switch may have been set to
+        // use it.
         let alive = self.driver.running().alive.clone();
         if !alive.reaches_others(self.driver.running().sm) {
             // A device that was not found need not be gone.
@@ -650,7 +652,7 @@ impl<T: Transport> Upkeep<T> {
         }
         let goal = self.goal();
         match refused {
-            // What is known and comes back does not wait for a newcomer that cannot be taken in.
+            // A known element that comes back does not wait for a newcomer that cannot be taken in.
             Some(error) if goal.is_none() || error.is_fatal() => return Err(error),
             Some(error) => tracing::warn!(%error, "the newcomers are not brought in; known devices that came back are"),
             None => {}
@@ -667,7 +669,7 @@ impl<T: Transport> Upkeep<T> {
         let (running, aside) = (self.driver.running(), |fabric: &Fabric| self.aside.out_of(fabric));
         // Otherwise no device is left to write to.
         let reached = running.alive.reaches_others(running.sm).then_some(running)?;
-        // The loss first (G.6); what is set aside and still routed, as after a restart, goes with it.
+        // The loss comes first (G.6). Elements that are set aside and still routed, as after a restart, go with it.
         let wanted = reached.less(aside).or_else(|| reached.wanted(aside))?;
         let why = difference::moved(&running.routed, &wanted).unwrap_or_else(|| "the routing is renewed".to_string());
         Some(Goal { fabric: Arc::new(wanted), why })
@@ -686,8 +688,8 @@ impl<T: Transport> Upkeep<T> {
         self.ended(context, record)
     }
 
-    /// Has trees of groups follow a change at once: the survey after it takes long, and what is set aside is still
-    /// forwarded to. Nothing is written for another manager's subnet.
+    /// Makes trees of groups follow a change at once: the survey after it takes long, and packets are still forwarded
+    /// to elements set aside. Nothing is written for another manager's subnet.
     async fn follow_by_groups(
         &mut self,
         context: &Context,
@@ -722,7 +724,7 @@ impl<T: Transport> Upkeep<T> {
     /// Makes the SA answer from what is in force now.
     pub(super) fn publish(&mut self) {
         let outlook = self.driver.running().outlook();
-        self.driver.subnet_mut().outlook_is(outlook);
+        self.driver.subnet_mut().set_outlook(outlook);
     }
 
     /// Writes the new routing to the retired half (P5.4), so that base LIDs, which tools and connections use that never
@@ -752,7 +754,7 @@ impl<T: Transport> Upkeep<T> {
         if reopen {
             manager.open_ends().await?;
         }
-        self.driver.tables_are(lfts, reopen);
+        self.driver.record_tables(lfts, reopen);
         tracing::info!("the retired half follows");
         Ok(())
     }
@@ -803,7 +805,7 @@ impl<T: Transport> Upkeep<T> {
         let manager = &mut self.driver.subnet_mut().manager;
         let down = ports_to_set_up(&used, |port| manager.port_info(port));
         set_up::configure(manager, &Basis::of(&running, &context.config), &down).await?;
-        // Those of newcomers that another manager has brought up.
+        // Tables of newcomers that another manager has brought up.
         partitions::read_unknown(manager, &running.alive).await
     }
 
@@ -863,7 +865,7 @@ impl<T: Transport> Upkeep<T> {
         let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
         let writes = plan::writes_to(&running.alive, &devices, &running.tables.lfts, steady);
         match manager.apply(&running.alive, &writes, WriteOrder::Any).await {
-            Ok(_) => self.driver.lanes_are(devices, steady),
+            Ok(_) => self.driver.record_lanes(devices, steady),
             Err(error) if error.is_fatal() => return Err(error.into()),
             // The rest does not wait for it: when it is taken back, all is written.
             Err(error) => tracing::warn!(%error, "writing to what is set aside"),
@@ -872,7 +874,7 @@ impl<T: Transport> Upkeep<T> {
     }
 }
 
-/// How the user has changes made.
+/// The way in which the user wants changes made.
 pub(super) fn intent(config: &Config) -> Intent {
     Intent { auto: config.auto, ..Intent::by(config.engine.clone(), Scheme::Double, config.policy) }
 }
@@ -883,14 +885,13 @@ fn changed(record: ChangeRecord) -> LifecycleEvent {
 
 /// The known fabric without the cables of ports that were found cabled to another peer.
 fn without_recabled(known: &Fabric, found: &Fabric) -> Fabric {
-    let place = |fabric: &Fabric, port: PortId| (fabric.node(fabric.port(port).node).guid, fabric.port(port).num);
-    let there = |(guid, num): (crate::ids::Guid, PortNum)| {
-        let node = found.by_guid(guid).filter(|&node| found.node(node).present)?;
-        found.peer(found.port_at(node, num)?).map(|peer| place(found, peer))
+    let there = |port: PortName| {
+        let port = found.port_named(port).filter(|&port| found.node(found.port(port).node).present)?;
+        found.peer(port).map(|peer| found.port_name(peer))
     };
     // A device that was not found disproves nothing: its cables stay known.
     let moved = |&(a, b): &(PortId, PortId)| {
-        let (at_a, at_b) = (place(known, a), place(known, b));
+        let (at_a, at_b) = (known.port_name(a), known.port_name(b));
         there(at_a).is_some_and(|peer| peer != at_b) || there(at_b).is_some_and(|peer| peer != at_a)
     };
     let gone: Vec<PortId> = known.links().filter(moved).map(|(a, _)| a).collect();
@@ -913,8 +914,8 @@ fn ports_to_set_up<'a>(fabric: &Fabric, info: impl Fn(PortId) -> Option<&'a wire
     fabric.ports().map(|(id, _)| id).filter(|&id| cabled(id) || owns(id)).collect()
 }
 
-/// Whether what was shown is still so. Compared by address, since the manager replaces what changes and shares the
-/// rest; layers, port states and halves of sources change only with one of these.
+/// Whether the published state is still current. Compared by address, since the manager replaces what changes and
+/// shares the rest; layers, port states and halves of sources change only with one of these.
 fn is_same(shown: &Running, running: &Running) -> bool {
     fn all_same<T>(a: &[Arc<T>], b: &[Arc<T>]) -> bool {
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))

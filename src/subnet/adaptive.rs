@@ -58,7 +58,7 @@ impl<T: Transport> Manager<T> {
         Ok(Some(answers.into_iter().filter(|&(_, is_on)| is_on == Some(true)).map(|(switch, _)| switch).collect()))
     }
 
-    /// Whether each chooses outputs by itself, of those that answer; none for one that refuses to say so.
+    /// For each switch that answers, whether it chooses outputs by itself; `None` if it refuses to say so.
     async fn ask_adaptive(
         &mut self,
         switches: &[NodeId],

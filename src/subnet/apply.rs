@@ -59,7 +59,7 @@ impl JobList<'_> {
         }
     }
 
-    /// The attribute's data, of a table.
+    /// The data of a table's attribute.
     fn data(&self, job: &Job) -> Box<[u8; SMP_DATA_SIZE]> {
         match &*self.writes[job.write] {
             Write::LftBlock { entries, .. } => entries.clone(),
@@ -254,7 +254,7 @@ impl<T: Transport> Manager<T> {
     /// end ports follow by itself, and a scheme that stops all ports starts them together.
     fn stages(&self, fabric: &Fabric, wave: &JobList<'_>) -> Vec<Vec<usize>> {
         let is_active = |port: PortId| {
-            let held = self.port_infos.get(&fabric.place(port));
+            let held = self.port_infos.get(&fabric.port_name(port));
             fabric.port(port).num != PortNum::ZERO
                 && held.is_some_and(|held| held.port_state == wire::PortState::Active)
         };
@@ -286,7 +286,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Ports that have taken the `Set` by which they became ACTIVE, and did not do so by themselves.
+    /// Records the ports whose clients were asked in a `Set` that made the port ACTIVE; those that became ACTIVE by
+    /// themselves do not count.
     fn note_asked(&mut self, fabric: &Fabric, wave: &JobList<'_>, progress: &WaveProgress) {
         let asks = |(tag, job): (u64, &Job)| match &job.kind {
             Kind::Port(port, PortChange { reregister: true, .. }) if !progress.doubted.contains(&tag) => Some(*port),
@@ -302,12 +303,12 @@ impl<T: Transport> Manager<T> {
 
     fn note_ports(&mut self, fabric: &Fabric, holds: Vec<(PortId, PortInfo)>) {
         for (port, info) in holds {
-            self.holds(fabric.place(port), info);
+            self.holds(fabric.port_name(port), info);
         }
     }
 
-    /// The failures that are the devices' own: not a device that was silent because a link on the path to it changed,
-    /// nor a port whose own link did.
+    /// The failures that are the devices' own. A device that was silent because a link on the path to it changed is
+    /// excused, and so is a port whose own link changed.
     async fn at_fault(
         &mut self,
         fabric: &Fabric,
@@ -368,7 +369,7 @@ impl<T: Transport> Manager<T> {
         self.run(&mut exchange, |exchange, done| progress.take(wave, exchange, done)).await
     }
 
-    /// Every one of these was carried out.
+    /// Records that all of these jobs were carried out.
     fn all_work(&mut self, wave: &JobList<'_>) {
         for job in &wave.jobs {
             // Few devices fail at anything, and the tables of a wave are many.
@@ -394,7 +395,7 @@ impl<T: Transport> Manager<T> {
             if at % JOBS_AT_A_TIME == JOBS_AT_A_TIME - 1 {
                 self.serve_waiting().await?;
             }
-            if self.is_so_by_nature(write) {
+            if self.holds_without_write(write) {
                 continue;
             }
             let Some((target, modifier, kind)) = kind_of(fabric, write, self.sources) else { continue };
@@ -417,7 +418,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Whether a device lacks the table of a write and behaves as that table would have it anyway.
-    fn is_so_by_nature(&self, write: &Write) -> bool {
+    fn holds_without_write(&self, write: &Write) -> bool {
         let Write::SlToVl { node, scope, table } = write else { return false };
         let output = match *scope {
             SlToVlScope::Pair { output, .. } | SlToVlScope::EndPort { port: output } => output,
@@ -430,7 +431,7 @@ impl<T: Transport> Manager<T> {
         let (job, tag) = (&wave.jobs[tag], tag as u64);
         match &job.kind {
             Kind::Table(_) => job.set(queue, tag, wave.data(job)),
-            Kind::Port(port, change) => match self.port_infos.get(&fabric.place(*port)) {
+            Kind::Port(port, change) => match self.port_infos.get(&fabric.port_name(*port)) {
                 Some(known) => job.set_port(queue, tag, known, *change),
                 None => job.get(queue, tag),
             },

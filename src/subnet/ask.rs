@@ -4,7 +4,7 @@ use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
 use super::manager::{Manager, answered_or_failed};
 use super::{DeviceFault, REQUESTS_AT_A_TIME, SubnetError, Timing};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Guid, PortNum};
+use crate::ids::{Guid, PortName, PortNum};
 use crate::transport::Transport;
 use crate::wire::{
     AttributeId, Method, NodeInfo, PortInfo, SMP_DATA_SIZE, SlToVlModifier, SwitchInfo, VlCount, capability,
@@ -67,7 +67,7 @@ const MOMENT_NS: u64 = 1_000;
 /// Unanswered requests, by device, attribute number and whether it is a `Set`: how often each was sent, and when last.
 pub(super) type Unanswered = FxHashMap<(u32, u16, bool), (u32, u64)>;
 
-/// What a request asks a device for.
+/// The key of a request among the unanswered ones.
 fn asked(request: &MadRequest) -> Option<(u32, u16, bool)> {
     match request.body {
         RequestBody::Smp { attribute, .. } => Some((request.queue, attribute.into(), request.method == Method::Set)),
@@ -204,7 +204,7 @@ impl<T: Transport> Manager<T> {
 
     /// The last PortInfo that a port reported, if any.
     pub fn port_info(&self, port: PortId) -> Option<&PortInfo> {
-        self.port_infos.get(&self.topology.as_ref()?.fabric.place(port))
+        self.port_infos.get(&self.topology.as_ref()?.fabric.port_name(port))
     }
 
     /// Whether a device has no SL-to-VL tables for what leaves by a port: the port has one data lane, on which every
@@ -274,7 +274,7 @@ impl<T: Transport> Manager<T> {
         loop {
             let moment_ns = self.transport.now_ns().saturating_add(MOMENT_NS);
             let Some(datagram) = self.receive(moment_ns).await? else { return Ok(()) };
-            let answer = self.sort_in(datagram).await?;
+            let answer = self.dispatch(datagram).await?;
             self.counts.late += u64::from(answer.is_some());
             if self.transport.now_ns() >= end_ns {
                 return Ok(());
@@ -321,10 +321,10 @@ impl<T: Transport> Manager<T> {
         Ok(Ok(MadRequest { queue: node.0, tag, method: ask.method, modifier: ask.modifier, body }))
     }
 
-    /// A port was read to hold this: the base of the next `Set`.
-    pub(super) fn holds(&mut self, place: (Guid, PortNum), info: PortInfo) {
-        self.asked_clients.is_seen(place, info.port_state);
-        self.port_infos.insert(place, info);
+    /// Keeps the PortInfo that a port was read to hold, as the base of the next `Set`.
+    pub(super) fn holds(&mut self, port: PortName, info: PortInfo) {
+        self.asked_clients.is_seen(port, info.port_state);
+        self.port_infos.insert(port, info);
     }
 
     /// Keeps a reported PortInfo or SwitchInfo as the base of the next `Set`.
@@ -335,7 +335,7 @@ impl<T: Transport> Manager<T> {
         match attribute {
             AttributeId::PortInfo => {
                 let num = PortNum(request.modifier as u8);
-                self.holds((guid, num), PortInfo::decode(data));
+                self.holds(PortName { guid, num }, PortInfo::decode(data));
             }
             AttributeId::SwitchInfo => {
                 if let Some((_, held)) = self.node_infos.get_mut(&guid) {
@@ -347,7 +347,7 @@ impl<T: Transport> Manager<T> {
     }
 }
 
-/// Whether what a device fails at can be read, and written as it is.
+/// Whether the attribute that a device fails at can be read, and written back unchanged.
 fn can_be_read(fault: &DeviceFault) -> bool {
     use AttributeId as A;
     match fault.attribute {

@@ -64,7 +64,7 @@ impl<T: Transport> Manager<T> {
         let Some(topology) = &self.topology else { return Ok(changed) };
         // If the bits have not been cleared, they also report earlier changes.
         let speak = |switch: &&NodeId| {
-            self.has_cleared.has(topology.fabric.node(**switch).guid) && !self.keeps_its_bit(**switch)
+            self.port_changes.has_cleared(topology.fabric.node(**switch).guid) && !self.keeps_its_bit(**switch)
         };
         let switches: BTreeSet<NodeId> = switches.into_iter().filter(speak).copied().collect();
         let mut exchange = Exchange::new(self.timing);

@@ -130,7 +130,7 @@ impl DeviceProfile {
 }
 
 impl DeviceSettings {
-    /// How fast a manager gets SMPs served.
+    /// The rate at which devices serve a manager's SMPs.
     pub fn rate(&self) -> SmpRate {
         SmpRate { smp_ns: self.smp_time_ns, window: self.window }
     }

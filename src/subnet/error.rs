@@ -94,7 +94,7 @@ pub enum SubnetError {
         barrier: String,
         /// How many lanes hold packets.
         occupied: usize,
-        /// Which, the first of them by name.
+        /// The first of these lanes by name.
         standing: String,
     },
     /// A device did not answer in its time, and the subnet reported a change meanwhile.

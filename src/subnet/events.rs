@@ -8,20 +8,52 @@ use super::manager::{Failed, KnownTopology, Manager, answered_or_failed};
 use super::paths::DirectedPath;
 use super::{SubnetError, SubnetEvent};
 use crate::fabric::{NodeId, Port};
-use crate::ids::{Guid, Lid, PortNum};
+use crate::ids::{Lid, PortName, PortNum};
 use crate::transport::{Datagram, Transport};
 use crate::wire::{AttributeId, Method, Notice, PortInfo, PortState, Smp, SwitchInfo, Trap, capability};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Time since the last copy of a trap after which the same transaction is a new trap. Devices repeat theirs every
 /// second or so until they are repressed.
 const REPEATED_WITHIN_NS: u64 = 30_000_000_000;
-/// The most senders of such traps that are asked whether a manager runs there.
+/// The most senders of managers' traps that are asked whether a manager runs there.
 const MOST_CALLERS: usize = 16;
 /// Time between two looks at the manager's own port.
 pub(super) const OWN_PORT_NS: u64 = 1_000_000_000;
 /// The most traps that are remembered.
 const MOST_TRAPS: usize = 4_096;
+
+/// Traps that were received lately.
+#[derive(Debug, Default)]
+pub(super) struct Traps {
+    /// The transaction of the last trap of each (issuer, number), and when its last copy arrived.
+    last: BTreeMap<(Lid, u16), (u64, u64)>,
+    /// LIDs that have sent traps as a manager's port.
+    callers: BTreeSet<Lid>,
+}
+
+impl Traps {
+    /// Whether a trap is a copy of an earlier one: one with the same transaction, soon after it. A device that restarts
+    /// may restart the numbering of its traps.
+    fn repeats(&mut self, notice: &Notice, tid: u64, now_ns: u64) -> bool {
+        if self.last.len() >= MOST_TRAPS {
+            // Forged traps of many senders occupy memory only this long.
+            self.last.retain(|_, &mut (_, at_ns)| now_ns.saturating_sub(at_ns) < REPEATED_WITHIN_NS);
+            if self.last.len() >= MOST_TRAPS {
+                self.last.clear();
+            }
+        }
+        let earlier = self.last.insert((notice.issuer_lid, notice.trap_number), (tid, now_ns));
+        earlier.is_some_and(|(other, at_ns)| other == tid && now_ns.saturating_sub(at_ns) < REPEATED_WITHIN_NS)
+    }
+
+    /// Notes that a manager's port has sent a trap.
+    fn is_called_by(&mut self, sender: Lid) {
+        if self.callers.len() < MOST_CALLERS {
+            self.callers.insert(sender);
+        }
+    }
+}
 
 impl<T: Transport> Manager<T> {
     /// Represses a trap, and reports it unless it is a repetition.
@@ -30,7 +62,7 @@ impl<T: Transport> Manager<T> {
         self.send_smp(&repress, datagram.lid).await?;
         let notice = Notice::decode(&smp.data);
         let now_ns = self.transport.now_ns();
-        if self.repeats(&notice, smp.tid, now_ns) {
+        if self.traps.repeats(&notice, smp.tid, now_ns) {
             return Ok(());
         }
         self.tell_responder(|responder| responder.notice(&notice, now_ns)).await?;
@@ -42,10 +74,10 @@ impl<T: Transport> Manager<T> {
                 self.events.push_back(SubnetEvent::LinksChanged { lid, switch });
             }
             Trap::EndPortChanged { lid, capability_mask } => {
-                if capability_mask & capability::IS_SM != 0 && self.callers.len() < MOST_CALLERS {
-                    self.callers.insert(datagram.lid);
+                if capability_mask & capability::IS_SM != 0 {
+                    self.traps.is_called_by(datagram.lid);
                 }
-                let port = owner(lid).zip(fabric).map(|(port, fabric)| fabric.place(port));
+                let port = owner(lid).zip(fabric).map(|(port, fabric)| fabric.port_name(port));
                 self.events.push_back(SubnetEvent::EndPortChanged { lid, port });
             }
             Trap::GidInService { .. }
@@ -62,25 +94,12 @@ impl<T: Transport> Manager<T> {
 
     /// LIDs that have sent a trap as a manager's port since the last call.
     pub fn take_callers(&mut self) -> BTreeSet<Lid> {
-        std::mem::take(&mut self.callers)
+        std::mem::take(&mut self.traps.callers)
     }
 
     /// Keeps LIDs for the next call: not all of them were asked.
     pub fn keep_callers(&mut self, callers: BTreeSet<Lid>) {
-        self.callers.extend(callers);
-    }
-
-    /// Whether a trap is a copy of an earlier one. A device that restarts may restart the numbering of its traps.
-    fn repeats(&mut self, notice: &Notice, tid: u64, now_ns: u64) -> bool {
-        if self.last_trap.len() >= MOST_TRAPS {
-            // Forged traps of many senders occupy memory only this long.
-            self.last_trap.retain(|_, &mut (_, at_ns)| now_ns.saturating_sub(at_ns) < REPEATED_WITHIN_NS);
-            if self.last_trap.len() >= MOST_TRAPS {
-                self.last_trap.clear();
-            }
-        }
-        let earlier = self.last_trap.insert((notice.issuer_lid, notice.trap_number), (tid, now_ns));
-        earlier.is_some_and(|(other, at_ns)| other == tid && now_ns.saturating_sub(at_ns) < REPEATED_WITHIN_NS)
+        self.traps.callers.extend(callers);
     }
 
     /// The next event, until `until_ns` at the latest; runs the light sweep when it is due.
@@ -91,7 +110,7 @@ impl<T: Transport> Manager<T> {
             }
             let wake_ns = self.next_light_sweep_ns.map_or(until_ns, |due_ns| due_ns.min(until_ns));
             if let Some(datagram) = self.receive(wake_ns).await? {
-                let answer = self.sort_in(datagram).await?;
+                let answer = self.dispatch(datagram).await?;
                 self.counts.late += u64::from(answer.is_some());
                 continue;
             }
@@ -120,39 +139,39 @@ impl<T: Transport> Manager<T> {
         let now_ns = self.transport.now_ns();
         let has_switches = self.topology.as_ref().is_some_and(|known| known.fabric.switches().next().is_some());
         let sweeps_often = has_switches && self.timing.light_sweep_ns.is_some_and(|period_ns| period_ns <= OWN_PORT_NS);
-        let Some((place, device)) = self.own_place() else { return Ok(false) };
+        let Some((port, device)) = self.own_port_and_device() else { return Ok(false) };
         // Without a switch nobody else reports it, and another question may have shown it in passing.
         let was_active =
-            !has_switches || self.port_infos.get(&place).is_some_and(|known| known.port_state == PortState::Active);
+            !has_switches || self.port_infos.get(&port).is_some_and(|known| known.port_state == PortState::Active);
         if sweeps_often || !was_active || now_ns < self.own_port_due_ns {
             return Ok(false);
         }
         self.own_port_due_ns = now_ns.saturating_add(OWN_PORT_NS);
         let mut exchange = Exchange::of_one_round(self.timing);
-        exchange.submit_once(own_port_info(place, device));
+        exchange.submit_once(own_port_info(port, device));
         let mut read = None;
         self.run(&mut exchange, |_: &mut Exchange, done| read = read_port_info(done)).await?;
         let Some(info) = read.filter(|info| info.port_state != PortState::Active) else { return Ok(false) };
-        self.own_port_is(place, info);
+        self.own_link_went_down(port, info);
         Ok(true)
     }
 
-    fn own_port_is(&mut self, place: (Guid, PortNum), info: PortInfo) {
+    fn own_link_went_down(&mut self, port: PortName, info: PortInfo) {
         tracing::info!(state = ?info.port_state, "the link of the manager's own port went down");
-        self.holds(place, info);
+        self.holds(port, info);
     }
 
     /// Whether the manager's own port had no link when it was last read.
     pub(super) fn own_port_is_down(&self) -> bool {
-        let info = self.own_place().and_then(|(place, _)| self.port_infos.get(&place));
+        let info = self.own_port_and_device().and_then(|(port, _)| self.port_infos.get(&port));
         info.is_some_and(|info| info.port_state == PortState::Down)
     }
 
     /// The manager's own port, if it has a cable of its own, and its device.
-    fn own_place(&self) -> Option<((Guid, PortNum), NodeId)> {
+    fn own_port_and_device(&self) -> Option<(PortName, NodeId)> {
         let KnownTopology { fabric, sm, .. } = self.topology.as_ref()?;
         let Port { node, num, .. } = *fabric.port(*sm);
-        (num != PortNum::ZERO).then(|| (fabric.place(*sm), node))
+        (num != PortNum::ZERO).then(|| (fabric.port_name(*sm), node))
     }
 
     /// Runs the light sweep now. Returns its duration in nanoseconds; what it finds are events.
@@ -178,10 +197,9 @@ impl<T: Transport> Manager<T> {
             }
         }
         let before = |(node, _)| topology.paths.switch_before(&topology.fabric, node).map(|before| before.0);
-        let was_active =
-            |place: &_| self.port_infos.get(place).is_some_and(|info| info.port_state == PortState::Active);
-        let own = self.own_place().filter(|(place, _)| was_active(place));
-        let asked_of_own = own.map(|(place, device)| own_port_info(place, device));
+        let was_active = |port: &_| self.port_infos.get(port).is_some_and(|info| info.port_state == PortState::Active);
+        let own = self.own_port_and_device().filter(|(port, _)| was_active(port));
+        let asked_of_own = own.map(|(port, device)| own_port_info(port, device));
         exchange.ask_on_the_way(topology.fabric.nodes().map(before).collect(), asked_of_own);
         // A bit that stays set says nothing new; traps of such a switch, and the ends of its cables, still do.
         let is_cleared = |switch: &NodeId| self.clears_bit_of(&topology.fabric, *switch);
@@ -210,7 +228,7 @@ impl<T: Transport> Manager<T> {
             self.request_went(switch, AttributeId::SwitchInfo, Method::Set, Err(failed));
         }
         // Even if it failed halfway: these bits are cleared.
-        self.changed.extend(seen.iter().filter(|seen| !seen.is_silent).map(|seen| seen.switch));
+        self.port_changes.report(seen.iter().filter(|seen| !seen.is_silent).map(|seen| seen.switch));
         let fabric = &self.topology("reading port-change bits")?.fabric;
         let event = |seen: &SeenSwitch| match (fabric.node(seen.switch).guid, seen.is_silent) {
             (switch, true) => SubnetEvent::Silent { switch },
@@ -218,18 +236,18 @@ impl<T: Transport> Manager<T> {
         };
         let events: Vec<SubnetEvent> = seen.iter().map(event).collect();
         self.events.extend(events);
-        if let Some(((place, _), info)) = own.zip(own_is_down) {
-            self.events.push_back(SubnetEvent::EndPortChanged { lid: info.lid, port: Some(place) });
-            self.own_port_is(place, info);
+        if let Some(((port, _), info)) = own.zip(own_is_down) {
+            self.events.push_back(SubnetEvent::EndPortChanged { lid: info.lid, port: Some(port) });
+            self.own_link_went_down(port, info);
         }
         ran
     }
 }
 
-/// Asks what state the manager's own port is in.
-fn own_port_info((_, num): (Guid, PortNum), device: NodeId) -> MadRequest {
+/// The request for the state of the manager's own port.
+fn own_port_info(port: PortName, device: NodeId) -> MadRequest {
     let own = DirectedPath::default();
-    MadRequest::get(device.0, device.0.into(), own, AttributeId::PortInfo, num.0.into())
+    MadRequest::get(device.0, device.0.into(), own, AttributeId::PortInfo, port.num.0.into())
 }
 
 fn read_port_info(done: Completed) -> Option<PortInfo> {
@@ -239,7 +257,7 @@ fn read_port_info(done: Completed) -> Option<PortInfo> {
     }
 }
 
-/// A switch that says that a port of it has changed, or says nothing.
+/// A switch that reports a changed port, or that does not answer.
 struct SeenSwitch {
     switch: NodeId,
     is_silent: bool,

@@ -165,35 +165,37 @@ pub(super) struct Exchange {
     once: BTreeSet<u64>,
     /// Whether an event ends its `Set`s too.
     lets_go: bool,
-    /// By queue: that of the device before on the way, if it is to be asked whenever a request is repeated.
+    /// By queue: the queue of the previous device on the way, if that device is asked whenever a request is repeated.
     before: Vec<Option<u32>>,
-    /// What is asked of the manager's own port then, if it can be.
+    /// The request to the manager's own port that goes out with each repeated request, if that port can be asked.
     own: Option<MadRequest>,
 }
 
 /// Requests that were answered.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Answered {
+struct Answered {
     all: usize,
-    /// Those that were answered only when sent again.
+    /// Requests that were answered only when sent again.
     late: usize,
 }
 
+/// How long after an operation in which MADs were lost the next ones expect the same.
+const LOSSY_NS: u64 = 10_000_000_000;
 /// One in this many answers only after a retry means that MADs are being lost.
 const LOSS_IS_ONE_IN: usize = 50;
 
-/// At most how many times over a request has its tries while MADs are being lost: with one in five lost on each way,
+/// How many times over a request has its tries at most while MADs are being lost: with one in five lost on each way,
 /// one of ten million requests stays unanswered, instead of one of sixty.
 const ROUNDS_UNDER_LOSS: u32 = 4;
 
-/// Of requests to devices that answer, the share that may stay unanswered while MADs are being lost.
+/// The share of requests to answering devices that may stay unanswered while MADs are being lost.
 const MAY_STAY_UNANSWERED: f64 = 1e-7;
 
 impl Answered {
     /// Beyond so many answers the oldest count for less.
     const MANY: usize = 2_000;
 
-    /// These and later ones.
+    /// The sum of these answers and later ones.
     fn and(self, later: Answered) -> Answered {
         let (all, late) = (self.all + later.all, self.late + later.late);
         if all > Answered::MANY { Answered { all: all / 2, late: late.div_ceil(2) } } else { Answered { all, late } }
@@ -219,6 +221,31 @@ impl Answered {
             (unanswered, tries) = (unanswered * loss, tries + 1);
         }
         tries
+    }
+}
+
+/// A loss of MADs that an operation has met: the next ones expect it, too.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LossWatch {
+    /// The answers that showed it.
+    answered: Answered,
+    /// Until when it is expected.
+    until_ns: u64,
+}
+
+impl LossWatch {
+    /// Lets an exchange that begins expect a loss that was met lately.
+    pub fn warn(&self, exchange: &mut Exchange, now_ns: u64) {
+        if now_ns < self.until_ns {
+            exchange.expect_loss(self.answered);
+        }
+    }
+
+    /// Notes the loss that an exchange has met, if it met any.
+    pub fn learn(&mut self, exchange: &Exchange, now_ns: u64) {
+        if let Some(answered) = exchange.met_loss() {
+            *self = LossWatch { answered, until_ns: now_ns.saturating_add(LOSSY_NS) };
+        }
     }
 }
 
@@ -251,7 +278,7 @@ impl Exchange {
 
     /// An exchange whose `Set`s change nothing that a plan relies on: an event ends it at once, and none is repeated
     /// later.
-    pub(super) fn let_go_by_an_event(timing: Timing) -> Exchange {
+    pub(super) fn ended_by_event(timing: Timing) -> Exchange {
         Exchange { lets_go: true, ..Exchange::of_one_round(timing) }
     }
 
@@ -362,18 +389,18 @@ impl Exchange {
     }
 
     /// The answers of this operation and of those before it, if those of this one show that MADs are being lost.
-    pub(super) fn met_loss(&self) -> Option<Answered> {
+    fn met_loss(&self) -> Option<Answered> {
         self.answered.shows_loss().then(|| self.earlier.and(self.answered))
     }
 
-    /// MADs are being lost, as the answers of earlier operations showed.
-    pub(super) fn expect_loss(&mut self, earlier: Answered) {
+    /// Notes that answers of earlier operations showed a loss of MADs.
+    fn expect_loss(&mut self, earlier: Answered) {
         self.earlier = earlier;
     }
 
     /// Whether a request that was sent so often is given up. Where MADs are being lost it has as many tries as the loss
-    /// requires, later ones included, and a silent device costs no more time than it must. Except of other managers:
-    /// one that is gone must not hold up every survey, and the next one asks again.
+    /// requires, later ones included, and a silent device costs no more time than it must. Requests to other managers
+    /// are excepted: a manager that is gone must not hold up every survey, and the next survey asks again.
     fn gives_up_after(&self, flight: &Flight) -> bool {
         let Flight { request, sent, .. } = flight;
         let is_of_manager = matches!(request.body, RequestBody::Smp { attribute: AttributeId::SmInfo, .. })
@@ -462,8 +489,8 @@ impl Exchange {
         self.flights.values().any(|flight| flight.sent > 1)
     }
 
-    /// Drops what an event ends: requests that only read; all, if it is an exchange that lets go. Returns when the last
-    /// of the `Set`s among them was sent that was outstanding.
+    /// Drops the requests that an event ends: those that only read, or all of them if the exchange lets go. Returns
+    /// when the last outstanding `Set` among them was sent.
     pub(super) fn cut_short(&mut self) -> Option<u64> {
         if !self.lets_go {
             self.forget_reads();

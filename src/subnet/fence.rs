@@ -10,7 +10,7 @@
 use super::manager::Manager;
 use super::{SubnetError, SubnetManager, WriteOrder};
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Guid, Half, PortNum, Sl, Vl};
+use crate::ids::{Half, PortName, Sl, Vl};
 use crate::tables::{SlToVl, SlToVlScope, Write};
 use crate::transport::Transport;
 use std::borrow::Cow;
@@ -54,26 +54,23 @@ pub struct Fence {
     pub newcomers: Vec<PortId>,
 }
 
-/// An end port: the GUID of its node, and its number there. Indices change when the known fabric grows.
-type EndPort = (Guid, PortNum);
-
 /// The fence of a manager.
 #[derive(Debug, Default)]
 pub(super) struct FenceState {
     stage: FenceStage,
     /// The last SL-to-VL table wanted at each end port, without the fence.
-    wanted: BTreeMap<EndPort, SlToVl>,
+    wanted: BTreeMap<PortName, SlToVl>,
     /// The last table that each end port has answered with, since nothing else was sent to it.
-    in_force: BTreeMap<EndPort, SlToVl>,
+    in_force: BTreeMap<PortName, SlToVl>,
     /// End ports whose table is not known now, and that may be closed: they were, or are about to be; or an earlier
     /// manager has left them so.
-    maybe_closed: BTreeSet<EndPort>,
-    newcomers: BTreeSet<EndPort>,
+    maybe_closed: BTreeSet<PortName>,
+    newcomers: BTreeSet<PortName>,
 }
 
 impl FenceState {
-    /// The table that an end port shall have in place of this one. A reserved level is of neither half (K.4).
-    fn closed(&self, port: &EndPort, table: SlToVl, reserved: Option<Sl>) -> SlToVl {
+    /// The table that the fence puts in place of this one. A reserved level is of neither half (K.4).
+    fn closed(&self, port: &PortName, table: SlToVl, reserved: Option<Sl>) -> SlToVl {
         let is_newcomer = self.newcomers.contains(port);
         let sends_nothing = is_newcomer && matches!(self.stage, FenceStage::Spare(_));
         let spared = |sl: Sl| Some(sl) == reserved && !sends_nothing;
@@ -82,26 +79,27 @@ impl FenceState {
     }
 
     /// Whether an end port is known to discard service levels of data.
-    fn is_closed(&self, port: &EndPort) -> bool {
+    fn is_closed(&self, port: &PortName) -> bool {
         self.in_force.get(port).map_or_else(|| self.maybe_closed.contains(port), SlToVl::discards)
     }
 
-    /// An end port is about to be written, with this table if it is known: it may keep the one that it has.
-    fn forget(&mut self, port: EndPort, wanted: Option<SlToVl>) {
+    /// Notes that an end port is about to be written, with this table if it is known. The port may keep the table that
+    /// it has.
+    fn forget(&mut self, port: PortName, wanted: Option<SlToVl>) {
         if self.is_closed(&port) || wanted.is_some_and(|table| table.discards()) {
             self.maybe_closed.insert(port);
         }
         self.in_force.remove(&port);
     }
 
-    /// An end port has answered with this table.
-    fn stands(&mut self, port: EndPort, table: SlToVl) {
+    /// Notes that an end port has answered with this table.
+    fn stands(&mut self, port: PortName, table: SlToVl) {
         self.maybe_closed.remove(&port);
         self.in_force.insert(port, table);
     }
 
     /// The table that an end port shall have, if it is not known to have it.
-    fn lacking(&self, port: &EndPort, reserved: Option<Sl>) -> Option<SlToVl> {
+    fn lacking(&self, port: &PortName, reserved: Option<Sl>) -> Option<SlToVl> {
         // A change that was called off has taken its newcomers down again: they are not opened.
         if self.stage == FenceStage::Open && self.newcomers.contains(port) {
             return None;
@@ -112,20 +110,20 @@ impl FenceState {
 }
 
 /// The end port whose table a write sets, and the table.
-fn end_table(fabric: &Fabric, write: &Write) -> Option<(EndPort, SlToVl)> {
+fn end_table(fabric: &Fabric, write: &Write) -> Option<(PortName, SlToVl)> {
     match *write {
         Write::SlToVl { node, scope: SlToVlScope::EndPort { port }, table } => {
-            Some(((fabric.node(node).guid, port), table))
+            Some((PortName { guid: fabric.node(node).guid, num: port }, table))
         }
         _ => None,
     }
 }
 
 impl<T: Transport> Manager<T> {
-    /// Takes what a change determines of the fence. End ports follow with the next write or flush.
-    pub(super) fn set_fence(&mut self, fence: &Fence) {
+    /// Sets the fence as a change determines it. End ports follow with the next write or flush.
+    pub(super) fn adopt_fence(&mut self, fence: &Fence) {
         let Some(known) = &self.topology else { return };
-        let named = |port: PortId| known.fabric.place(port);
+        let named = |port: PortId| known.fabric.port_name(port);
         self.fence.stage = fence.stage;
         self.fence.wanted.extend(fence.tables.iter().map(|&(port, table)| (named(port), table)));
         self.fence.newcomers = fence.newcomers.iter().map(|&port| named(port)).collect();
@@ -135,7 +133,7 @@ impl<T: Transport> Manager<T> {
     /// name is written to first: it is opened before its clients are notified, since the writes of one device are sent
     /// in this order.
     pub(super) fn fenced<'a>(&mut self, fabric: &Fabric, writes: &'a [Write]) -> Vec<Cow<'a, Write>> {
-        let named: BTreeMap<EndPort, SlToVl> = writes.iter().filter_map(|write| end_table(fabric, write)).collect();
+        let named: BTreeMap<PortName, SlToVl> = writes.iter().filter_map(|write| end_table(fabric, write)).collect();
         self.fence.wanted.extend(&named);
         let first = self.fence_writes(fabric, |port| !named.contains_key(port));
         let mut fenced: Vec<Cow<'a, Write>> = first.into_iter().map(Cow::Owned).collect();
@@ -153,9 +151,9 @@ impl<T: Transport> Manager<T> {
     }
 
     /// The writes of the end ports whose tables the fence changes, among those chosen.
-    fn fence_writes(&self, fabric: &Fabric, chosen: impl Fn(&EndPort) -> bool) -> Vec<Write> {
+    fn fence_writes(&self, fabric: &Fabric, chosen: impl Fn(&PortName) -> bool) -> Vec<Write> {
         let moved = |id: PortId| {
-            let (at, port) = (fabric.place(id), fabric.port(id));
+            let (at, port) = (fabric.port_name(id), fabric.port(id));
             let is_there = port.peer.is_some() && fabric.node(port.node).present;
             let table = self.fence.lacking(&at, self.reserved_sl()).filter(|_| is_there && chosen(&at))?;
             Some(Write::SlToVl { node: port.node, scope: SlToVlScope::EndPort { port: port.num }, table })
@@ -163,23 +161,25 @@ impl<T: Transport> Manager<T> {
         fabric.end_ports().filter_map(moved).collect()
     }
 
-    /// These writes were acknowledged.
+    /// Notes that these writes were acknowledged.
     pub(super) fn fence_stands(&mut self, fabric: &Fabric, writes: &[Cow<'_, Write>]) {
         let written = writes.iter().filter_map(|write| end_table(fabric, write));
         written.for_each(|(port, table)| self.fence.stands(port, table));
     }
 
-    /// This end port has answered with this table; none: it is about to be written, and may keep either.
+    /// Notes the table that this end port has answered with; `None`: it is about to be written, and may keep either
+    /// table.
     pub(super) fn fence_stands_at(&mut self, port: PortId, table: Option<SlToVl>) {
         let Some(known) = &self.topology else { return };
-        let at = known.fabric.place(port);
+        let at = known.fabric.port_name(port);
         match table {
             Some(table) => self.fence.stands(at, table),
             None => self.fence.forget(at, None),
         }
     }
 
-    /// Brings the fence to where the change determined: nothing to do after a wave that has written to every end port.
+    /// Brings end ports to the fence that the change determined. After a wave that has written to every end port
+    /// nothing is left to do.
     pub(super) async fn move_fence(&mut self) -> Result<(), SubnetError> {
         if self.sources.settle_ns().is_none() {
             return Ok(());
@@ -206,17 +206,17 @@ impl<T: Transport> Manager<T> {
         self.clear_bits();
     }
 
-    /// These end ports of the known fabric were found closed, and no others.
-    pub fn ends_are_closed(&mut self, closed: &[PortId]) {
+    /// Records that these end ports of the known fabric were found closed, and no others.
+    pub fn set_closed_ends(&mut self, closed: &[PortId]) {
         let Some(known) = &self.topology else { return };
         self.fence.in_force.clear();
-        self.fence.maybe_closed = closed.iter().map(|&port| known.fabric.place(port)).collect();
+        self.fence.maybe_closed = closed.iter().map(|&port| known.fabric.port_name(port)).collect();
     }
 
-    /// Whether an end port discards what its host sends to the SA on this level, or may.
+    /// Whether an end port discards, or may discard, what its host sends to the SA on this level.
     pub(super) fn is_kept_from_sa(&self, port: PortId, sl: Sl) -> bool {
         let Some(known) = &self.topology else { return false };
-        let at = known.fabric.place(port);
+        let at = known.fabric.port_name(port);
         let closed_or_unknown = || self.fence.maybe_closed.contains(&at);
         self.fence.in_force.get(&at).map_or_else(closed_or_unknown, |table| table.get(sl) == Vl::MANAGEMENT)
     }
@@ -230,8 +230,8 @@ impl<T: Transport> Manager<T> {
         }
         let ends = known.fabric.end_ports().filter(|&port| known.fabric.node(known.fabric.port(port).node).present);
         let closes =
-            |port: &EndPort| self.fence.lacking(port, self.reserved_sl()).is_some_and(|table| table.discards());
-        ends.map(|port| known.fabric.place(port)).filter(|port| self.fence.is_closed(port) || closes(port)).count()
+            |port: &PortName| self.fence.lacking(port, self.reserved_sl()).is_some_and(|table| table.discards());
+        ends.map(|port| known.fabric.port_name(port)).filter(|port| self.fence.is_closed(port) || closes(port)).count()
     }
 
     /// Opens the retired half again: sources may send on both halves. The caller has routed both.
@@ -248,8 +248,9 @@ impl<T: Transport> Manager<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::{Guid, PortNum};
 
-    const PORT: EndPort = (Guid(7), PortNum(1));
+    const PORT: PortName = PortName { guid: Guid(7), num: PortNum(1) };
 
     fn steady() -> SlToVl {
         SlToVl::from_fn(|sl| Vl::masked(sl.get() % 4))

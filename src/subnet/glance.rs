@@ -9,8 +9,9 @@
 //! sweep is needed, or does not notice them; so a sweep must follow each glance.
 
 use super::exchange::{Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody};
-use super::manager::{Freshness, Manager, answered_or_failed};
+use super::manager::{Manager, answered_or_failed};
 use super::paths::{DirectedPath, DirectedPaths, MOST_HOPS};
+use super::port_changes::Freshness;
 use super::{Glance, SubnetError};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
@@ -19,10 +20,10 @@ use crate::wire::{self, AttributeId, Method, PortInfo, SwitchInfo};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-/// What an SMP asks, in its tag: 0, SwitchInfo; else PortInfo of the port with this number.
+/// The tag of a request for SwitchInfo. Any other tag is the number of the port whose PortInfo is requested.
 const SWITCH: u64 = 0;
 
-/// How often a glance is made before it waits for whoever does not answer.
+/// The number of glances before one waits for silent devices.
 const MOST_GLANCES: usize = 4;
 
 /// A glance in progress.
@@ -95,7 +96,7 @@ impl Glancing<'_> {
         }
     }
 
-    /// Asks the switches behind the links of one that has said which are up.
+    /// Asks the switches behind the links of a switch that has reported which are up.
     fn go_on(&mut self, exchange: &mut Exchange, switch: NodeId, path: &DirectedPath) {
         for (port, num) in self.cabled(switch) {
             let next = self.fabric.neighbour(port).filter(|&next| self.fabric.node(next).is_switch());
@@ -105,7 +106,7 @@ impl Glancing<'_> {
         }
     }
 
-    /// Whether a switch that answered does not say of its end of a link what the other end says: that it is down.
+    /// Whether one end of a link reports it down, while the switch at the other end has answered and does not.
     fn is_contradicted(&self) -> bool {
         let mut far = self.down.iter().filter_map(|&port| self.fabric.peer(port));
         far.any(|end| self.asked[self.fabric.port(end).node.index()] && !self.down.contains(&end))
@@ -122,8 +123,8 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn glance_around(&mut self) -> Result<Glance, SubnetError> {
         let topology = self.topology("a glance")?;
         let (fabric, sm) = (topology.fabric.clone(), topology.sm);
-        // Stale until all that the bits cleared below speak of is known.
-        let is_known = std::mem::replace(&mut self.found, Freshness::Stale) == Freshness::Known;
+        // Stale until everything is known that the bits cleared below report.
+        let is_known = self.port_changes.begin_look() == Freshness::Known;
         // Nothing gets through a port without a link, and a sweep finds that without a question to a switch.
         if !is_known || self.own_port_is_down() {
             return Ok(Glance::Unsure);
@@ -132,7 +133,7 @@ impl<T: Transport> Manager<T> {
             if let Some(glance) = self.glance_once(&fabric, sm, true).await? {
                 return Ok(glance);
             }
-            // What they report is looked at now.
+            // Their reports are looked at now.
             self.events.clear();
         }
         Ok(self.glance_once(&fabric, sm, false).await?.expect("nothing cuts it short"))
@@ -146,11 +147,11 @@ impl<T: Transport> Manager<T> {
         sm: PortId,
         until_event: bool,
     ) -> Result<Option<Glance>, SubnetError> {
-        let mut exchange = Exchange::let_go_by_an_event(self.timing);
+        let mut exchange = Exchange::ended_by_event(self.timing);
         let (nodes, home) = (fabric.node_count(), fabric.port(sm).node);
         let mut glancing = Glancing {
             fabric,
-            changed: std::mem::take(&mut self.changed),
+            changed: self.port_changes.take_reported(),
             asked: vec![false; nodes],
             open: vec![0; nodes],
             down: Vec::new(),
@@ -184,22 +185,22 @@ impl<T: Transport> Manager<T> {
             // Copies of a `Set` may be under way that clears a bit, and the sweep after the change reads the ports: no
             // write waits for them.
             self.quiet_at_ns = quiet_at_ns;
-            self.changed.append(&mut glancing.changed);
+            self.port_changes.report(glancing.changed);
             return Ok(None);
         }
         if self.transport.now_ns() < self.quiet_at_ns {
             // A late copy of a `Set` may clear what a later change sets.
-            self.changed.append(&mut glancing.changed);
+            self.port_changes.report(std::mem::take(&mut glancing.changed));
         }
         if glancing.unsure || glancing.is_contradicted() {
             return Ok(Some(Glance::Unsure));
         }
         if glancing.down.is_empty() {
-            self.found = Freshness::Known;
+            self.port_changes.end_look(Freshness::Known);
             return Ok(Some(Glance::Same));
         }
         // Known once the caller has set what is left.
-        self.found = Freshness::New;
+        self.port_changes.end_look(Freshness::New);
         let rest = fabric.without_links(&glancing.down);
         let paths = DirectedPaths::new(&rest, sm);
         let present = rest.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);

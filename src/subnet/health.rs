@@ -88,8 +88,8 @@ pub(super) struct UnkeptTable {
 }
 
 impl UnkeptTable {
-    /// Whether a device that has taken this table writes tables: it is the one that was not kept, or another one than
-    /// it held then. A device that keeps what it has, whatever is written, takes what undoes the write.
+    /// Whether accepting this table shows that the device stores what is written: it is the table that was not kept, or
+    /// another one than the device held then. A device that stores nothing accepts a write of what it holds.
     fn is_refuted_by(&self, (modifier, data): &WrittenTable) -> bool {
         let (wanted, asked) = &self.asked;
         modifier == wanted && (data == asked || *data != self.held)
@@ -97,7 +97,7 @@ impl UnkeptTable {
 }
 
 impl DeviceFault {
-    /// One that is to be noted.
+    /// A failure to be noted.
     fn of(device: Guid, name: String, attribute: AttributeId, method: Method, fails: FailingAs) -> DeviceFault {
         let (essential, since_ns, last_ns, times) = (is_essential(attribute), 0, 0, 0);
         let (modifier, unkept, has_taken, retrial) = (0, None, false, Retrial::default());
@@ -118,7 +118,7 @@ impl DeviceFault {
         }
     }
 
-    /// A newcomer, as a device of what was found, that is not taken in: this attribute shows why.
+    /// The failure of a newcomer that is not taken in, a device of the fabric `found`: this attribute shows why.
     pub(crate) fn unfit(found: &Fabric, node: NodeId, attribute: AttributeId, why: String) -> DeviceFault {
         let (device, name) = (found.node(node).guid, found.describe_node(node));
         let fails = FailingAs::Unfit { why, wholly: true };
@@ -126,7 +126,7 @@ impl DeviceFault {
         DeviceFault { essential: false, retrial: Retrial::NEVER, ..fault }
     }
 
-    /// Whether it is that of a newcomer that is not taken in.
+    /// Whether it is the failure of a newcomer that is not taken in.
     pub fn is_unfit(&self) -> bool {
         matches!(self.fails, FailingAs::Unfit { .. }) && !self.essential
     }
@@ -196,8 +196,8 @@ impl Health {
         self.faults.remove(&key);
     }
 
-    /// How a device was left out before, unless it has been healthy for long: one that accepts a write now and then
-    /// would otherwise be taken back and left out for ever, with the first pause each time.
+    /// The last absence of a device, unless it has been healthy for long. Otherwise a device that accepts a write now
+    /// and then would be taken back and left out for ever, each time after the first pause.
     fn absence_lately(&self, device: Guid, now_ns: u64) -> Option<&Absence> {
         let absence = self.absent.get(&device)?;
         let Retrial { due_ns, pause_ns } = absence.retrial;
@@ -247,9 +247,9 @@ impl Health {
         self.absent.get(&device).is_some_and(|absence| absence.is_out)
     }
 
-    /// A cable is gone. Silent devices may have been asked through it, and a port that did not keep its state may be at
-    /// its end: each of them is retried at once, one time.
-    pub(super) fn try_who_may_do_better(&mut self, now_ns: u64) {
+    /// Retries devices at once, one time each, because a cable is gone: silent devices may have been asked through it,
+    /// and a port that did not keep its state may be at its end.
+    pub(super) fn hurry_retrials(&mut self, now_ns: u64) {
         for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {
             let mut own = self.faults.values().filter(|fault| fault.device == *device && fault.essential);
             let may_do_better = |fault: &DeviceFault| match fault.fails {
@@ -274,14 +274,14 @@ impl Health {
     }
 }
 
-/// A device, the number of an attribute, and what of it fails.
+/// A device, the number of an attribute, and the side that fails.
 type FaultKey = (Guid, u16, FailingSide);
 
-/// What of an attribute a device fails at.
+/// The side of an attribute that a device fails at.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum FailingSide {
     Read,
-    /// What it reads as does not fit the subnet; that it answers proves nothing.
+    /// The value that it reports does not fit the subnet; answering does not disprove that.
     Fit,
     Write,
 }
@@ -456,7 +456,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Records that a device of the known fabric was right to refuse what it was asked to hold.
-    pub fn refused_rightly(&mut self, node: NodeId, attribute: AttributeId) {
+    pub fn excuse_refusal(&mut self, node: NodeId, attribute: AttributeId) {
         self.request_went(node, attribute, Method::Set, Ok(()));
     }
 
@@ -523,8 +523,8 @@ impl<T: Transport> Manager<T> {
         left.into_iter().map(|(fault, _)| fault).collect()
     }
 
-    /// What the manager's own device, or the switch that it depends on, has failed at since `since_ns`, if that keeps
-    /// data from passing: they cannot be left out.
+    /// A failure since `since_ns` of the manager's own device, or of the switch that it depends on, that keeps data
+    /// from passing: these two cannot be left out.
     pub fn indispensable_fault(&self, since_ns: u64) -> Option<&DeviceFault> {
         let kept = self.indispensable();
         let is_one =

@@ -3,13 +3,14 @@
 use super::adaptive::AdaptiveKinds;
 use super::apply::OnFailure;
 use super::error::status_meaning;
-use super::events::OWN_PORT_NS;
-use super::exchange::{Answered, Completed, Exchange, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
+use super::events::{OWN_PORT_NS, Traps};
+use super::exchange::{Completed, Exchange, LossWatch, MadAnswer, MadData, MadRequest, RequestBody, Transmission};
 use super::fence::{Fence, FenceState};
 use super::health::Health;
 use super::held_keys::HeldKeys;
 use super::missing::MissingDevices;
 use super::paths::{DirectedPath, DirectedPaths};
+use super::port_changes::{Freshness, PortChanges};
 use super::register::AskedClients;
 use super::responder::Respond;
 use super::silence::SilentPlaces;
@@ -21,7 +22,7 @@ use super::{
 };
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Guid, Half, Lid, PortNum, ReservedLevel, Sl, VlSet};
+use crate::ids::{Guid, Half, Lid, PortName, PortNum, ReservedLevel, Sl, VlSet};
 use crate::tables::{RoundTrip, Write};
 use crate::transport::{Datagram, Transport};
 use crate::wire::vendor::DrainToken;
@@ -30,9 +31,6 @@ use async_trait::async_trait;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
-
-/// How long after an operation in which MADs were lost the next ones expect the same.
-const LOSSY_NS: u64 = 10_000_000_000;
 
 /// A manager that stood still for longer than this may have been given up. A standby waits for its master for four
 /// polls of four tries each, which takes twelve seconds at least.
@@ -81,21 +79,15 @@ pub struct Manager<T> {
     pub(super) timing: Timing,
     m_key: u64,
     pub(super) topology: Option<KnownTopology>,
-    /// The result of the last sweep, compared with that topology.
-    pub(super) found: Freshness,
-    /// Switches whose ports the next glance asks for, whatever they report: their port-change bits were cleared, or a
-    /// copy of the `Set` that clears them may still arrive.
-    pub(super) changed: BTreeSet<NodeId>,
+    pub(super) port_changes: PortChanges,
     next_tid: u32,
     pub(super) counts: SmpCounts,
     pub(super) events: VecDeque<SubnetEvent>,
-    /// The transaction of the last trap of each (issuer, number), and when its last copy arrived; a trap with the same
-    /// one soon after is a repetition.
-    pub(super) last_trap: BTreeMap<(Lid, u16), (u64, u64)>,
+    pub(super) traps: Traps,
     /// Unprocessed reports of drain tokens, with the sender's LID and the port that they name.
     pub(super) token_reports: Vec<TokenReport>,
-    /// The last PortInfo of each port, by node GUID and number.
-    pub(super) port_infos: BTreeMap<(Guid, PortNum), PortInfo>,
+    /// The last PortInfo of each port.
+    pub(super) port_infos: BTreeMap<PortName, PortInfo>,
     /// The P_Key tables of ports.
     pub(super) held_keys: HeldKeys,
     /// The last NodeInfo and SwitchInfo of each device, by its GUID.
@@ -128,37 +120,46 @@ pub struct Manager<T> {
     pub(super) adaptive: AdaptiveKinds,
     /// Requests that went unanswered the last time they were made alongside other work.
     pub(super) silent: SilentPlaces,
-    /// LIDs that have sent traps as a manager's port.
-    pub(super) callers: BTreeSet<Lid>,
     /// The failures of devices.
     pub(super) health: Health,
     /// Devices from which sweeps had no answer, behind links that are up.
     pub(super) missing: MissingDevices,
-    /// The switches whose port-change bits are cleared.
-    pub(super) clears: ClearedBits,
-    /// Those of which the last sweep did so, so that a bit that is set speaks of what came since.
-    pub(super) has_cleared: ClearedBits,
-    /// Whether this process stood still since the last look, as when it is stopped.
-    stood_still: bool,
-    /// Until when it is known not to have stood still, once that is.
-    served_ns: Option<u64>,
+    standstill: Standstill,
     /// Requests of the last sweep that went unanswered.
     unanswered: BTreeSet<AskedPlace>,
-    /// The last answers that showed that MADs are being lost, and until when that counts.
-    loss: (Answered, u64),
-    /// How long requests are taken during work that takes long, in nanoseconds; none where nothing takes time.
+    loss: LossWatch,
+    /// How long requests are served at a time during long work, in nanoseconds; `None` where work takes no time.
     pub(super) serving_ns: Option<u64>,
 }
 
-/// The results of sweeps and glances.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Freshness {
-    /// Change bits were cleared, and what they spoke of is in no known fabric.
-    Stale,
-    /// A sweep or a glance found them, and the known fabric does not follow from them yet.
-    New,
-    /// The known fabric follows from them.
-    Known,
+/// Whether this process stood still, as when it is stopped, for longer than another manager may have waited for it.
+#[derive(Debug, Default)]
+struct Standstill {
+    /// Whether it did since the last look.
+    is_noticed: bool,
+    /// When it last ended a wait: then it ran. `None` before the first.
+    served_ns: Option<u64>,
+}
+
+impl Standstill {
+    /// A wait begins: the time since the last one may have been a stop.
+    fn begin_wait(&mut self, now_ns: u64) {
+        let away_ns = self.served_ns.map_or(0, |served_ns| now_ns.saturating_sub(served_ns));
+        self.was_away_for(away_ns);
+    }
+
+    /// A wait ended that was to end at `due_ns` at the latest: the time beyond was a stop.
+    fn end_wait(&mut self, due_ns: u64, back_ns: u64) {
+        self.was_away_for(back_ns.saturating_sub(due_ns));
+        self.served_ns = Some(back_ns);
+    }
+
+    fn was_away_for(&mut self, away_ns: u64) {
+        if away_ns >= AWAY_NS && !std::mem::replace(&mut self.is_noticed, true) {
+            let seconds = away_ns as f64 / 1e9;
+            tracing::warn!(seconds, "this manager stood still: it asks who is master, and reads the subnet anew");
+        }
+    }
 }
 
 /// The known fabric, and the paths through it.
@@ -205,7 +206,7 @@ impl<T: Transport> Manager<T> {
     /// A manager that knows no fabric yet. `m_key` goes into every SMP; 0 if the subnet has none.
     pub fn new(transport: T, timing: Timing, m_key: u64) -> Manager<T> {
         let next_light_sweep_ns = timing.light_sweep_ns.map(|period| transport.now_ns().saturating_add(period));
-        // Whatever brings the subnet up reads it first.
+        // A bring-up reads the port first anyway.
         let own_port_due_ns = transport.now_ns().saturating_add(OWN_PORT_NS);
         Manager {
             transport,
@@ -215,7 +216,7 @@ impl<T: Transport> Manager<T> {
             next_tid: 1,
             counts: SmpCounts::default(),
             events: VecDeque::new(),
-            last_trap: BTreeMap::new(),
+            traps: Traps::default(),
             token_reports: Vec::new(),
             port_infos: BTreeMap::new(),
             held_keys: HeldKeys::default(),
@@ -234,55 +235,52 @@ impl<T: Transport> Manager<T> {
             longest_way: None,
             ways_through: None,
             zero: CounterZero::default(),
-            found: Freshness::Stale,
-            changed: BTreeSet::new(),
+            port_changes: PortChanges::new(),
             adaptive: AdaptiveKinds::default(),
             silent: SilentPlaces::default(),
-            callers: BTreeSet::new(),
             health: Health::default(),
-            clears: ClearedBits::All,
-            has_cleared: ClearedBits::None,
             missing: MissingDevices::default(),
-            stood_still: false,
-            served_ns: None,
+            standstill: Standstill::default(),
             unanswered: BTreeSet::new(),
-            loss: (Answered::default(), 0),
+            loss: LossWatch::default(),
             serving_ns: None,
         }
     }
 
     /// A manager whose first known fabric counts as the result of a sweep: it was taken from the subnet itself.
     #[must_use]
-    pub fn swept(self) -> Manager<T> {
-        Manager { found: Freshness::New, ..self }
+    pub fn swept(mut self) -> Manager<T> {
+        self.port_changes.end_look(Freshness::New);
+        self
     }
 
     /// Sweeps write nothing from now on, until a mastership begins: clearing port-change bits is left to the subnet's
     /// master.
     pub fn only_look(&mut self) {
-        (self.clears, self.stood_still) = (ClearedBits::None, false);
+        self.port_changes.clear(ClearedBits::None);
+        self.standstill.is_noticed = false;
     }
 
     /// Whether this process stood still, for longer than another manager may have waited for it, since
     /// [`Manager::only_look`]. Until the next look it writes nothing.
     pub fn stood_still(&self) -> bool {
-        self.stood_still
+        self.standstill.is_noticed
     }
 
     pub(super) fn clear_bits(&mut self) {
-        self.clears = ClearedBits::All;
+        self.port_changes.clear(ClearedBits::All);
     }
 
     /// From now on these switches are this manager's: it clears their port-change bits, and no others. A switch that
     /// comes may have come with a manager of its own, which would hear of nothing if another cleared its bit.
     pub fn take_in(&mut self, fabric: &Fabric) {
         let switches = fabric.switches().map(|switch| fabric.node(switch)).filter(|node| node.present);
-        self.clears = ClearedBits::Of(switches.map(|node| node.guid).collect());
+        self.port_changes.clear(ClearedBits::Of(switches.map(|node| node.guid).collect()));
     }
 
     /// Whether the port-change bit of a switch is cleared where it is found set.
     pub(super) fn clears_bit_of(&self, fabric: &Fabric, switch: NodeId) -> bool {
-        self.clears.has(fabric.node(switch).guid)
+        self.port_changes.clears(fabric.node(switch).guid)
     }
 
     /// Sets how sources are moved.
@@ -339,10 +337,7 @@ impl<T: Transport> Manager<T> {
                 manager.quiet_at_ns = manager.quiet_at_ns.max(quiet_at_ns);
             }
         };
-        let (loss, until_ns) = self.loss;
-        if self.transport.now_ns() < until_ns {
-            exchange.expect_loss(loss);
-        }
+        self.loss.warn(exchange, self.transport.now_ns());
         let mut has_waited = false;
         loop {
             // Expired requests make room in the window, so they are handled before the next is sent.
@@ -355,16 +350,14 @@ impl<T: Transport> Manager<T> {
                 settle(self, exchange);
             }
             let Some(deadline_ns) = exchange.deadline_ns() else {
-                if let Some(answered) = exchange.met_loss() {
-                    self.loss = (answered, self.transport.now_ns().saturating_add(LOSSY_NS));
-                }
+                self.loss.learn(exchange, self.transport.now_ns());
                 return Ok(());
             };
             let Some(datagram) = self.receive(deadline_ns).await? else {
                 has_waited = true;
                 continue;
             };
-            let answer = self.sort_in(datagram).await?;
+            let answer = self.dispatch(datagram).await?;
             settle(self, exchange);
             let Some((tid, answer)) = answer else { continue };
             match exchange.answer(tid, answer) {
@@ -383,7 +376,7 @@ impl<T: Transport> Manager<T> {
             let Transmission { tid, request, again } = sent;
             // Another manager may be master by now. Clearing port-change bits, and SMInfo between managers, change no
             // tables.
-            if self.stood_still && request.writes() {
+            if self.standstill.is_noticed && request.writes() {
                 return Err(SubnetError::StoodStill);
             }
             let datagram = datagram_of(request, tid, self.m_key);
@@ -416,7 +409,7 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn wait_until(&mut self, until_ns: u64) -> Result<(), SubnetError> {
         while self.transport.now_ns() < until_ns {
             if let Some(datagram) = self.receive(until_ns).await? {
-                let answer = self.sort_in(datagram).await?;
+                let answer = self.dispatch(datagram).await?;
                 self.counts.late += u64::from(answer.is_some());
             }
         }
@@ -448,15 +441,13 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn recv(&mut self, until_ns: u64) -> Result<Option<Datagram>, SubnetError> {
         loop {
             let now_ns = self.transport.now_ns();
-            let away_ns = self.served_ns.map_or(0, |served_ns| now_ns.saturating_sub(served_ns));
             if self.serving_ns.is_some() {
-                self.stood_still_for(away_ns);
+                self.standstill.begin_wait(now_ns);
             }
             let slice_ns = until_ns.min(now_ns.saturating_add(WAIT_SLICE_NS));
             let received = self.transport.recv(slice_ns).await?;
             let back_ns = self.transport.now_ns();
-            self.stood_still_for(back_ns.saturating_sub(slice_ns.max(now_ns)));
-            self.served_ns = Some(back_ns);
+            self.standstill.end_wait(slice_ns.max(now_ns), back_ns);
             if received.is_some() || self.transport.now_ns() >= until_ns {
                 return Ok(received);
             }
@@ -468,15 +459,7 @@ impl<T: Transport> Manager<T> {
     pub fn trade_topology(&mut self, other: &mut SweptTopology) {
         let Some(own) = &mut self.topology else { return };
         std::mem::swap(own, &mut other.0);
-        let there = |&node: &NodeId| own.fabric.by_guid(other.0.fabric.node(node).guid);
-        self.changed = self.changed.iter().filter_map(there).collect();
-    }
-
-    fn stood_still_for(&mut self, away_ns: u64) {
-        if away_ns >= AWAY_NS && !std::mem::replace(&mut self.stood_still, true) {
-            let seconds = away_ns as f64 / 1e9;
-            tracing::warn!(seconds, "this manager stood still: it asks who is master, and reads the subnet anew");
-        }
+        self.port_changes.rename(|node| own.fabric.by_guid(other.0.fabric.node(node).guid));
     }
 
     /// Calls the responder and sends what it returns.
@@ -508,8 +491,8 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Whether somebody asks what this manager is along a route that begins beyond the known fabric. No switch need
-    /// have told this manager of the cable that it came over.
+    /// Whether a datagram asks for this manager's SMInfo along a route that begins beyond the known fabric. No switch
+    /// need have told this manager of the cable that it came over.
     fn is_asked_from_beyond(&self, datagram: &Datagram) -> bool {
         let asked = Smp::decode(&datagram.bytes).ok();
         let asked = asked.filter(|smp| (smp.method, smp.attribute) == (Method::Get, AttributeId::SmInfo));
@@ -519,7 +502,7 @@ impl<T: Transport> Manager<T> {
     }
 
     /// Dispatches an incoming MAD. Returns transaction and answer if it answers a request.
-    pub(super) async fn sort_in(&mut self, datagram: Datagram) -> Result<Option<(u32, MadAnswer)>, SubnetError> {
+    pub(super) async fn dispatch(&mut self, datagram: Datagram) -> Result<Option<(u32, MadAnswer)>, SubnetError> {
         if wire::class_of(&datagram.bytes) == wire::class::PERFORMANCE {
             let mad = PerfMad::decode(&datagram.bytes).ok().filter(|mad| mad.method == Method::GetResp);
             let Some(mad) = mad else {
@@ -566,11 +549,11 @@ impl<T: Transport> Manager<T> {
         self.ask_while(requests, |_, _| true).await
     }
 
-    /// The same before anything is written: a device that does not answer in its time is not waited for if the subnet
-    /// has reported a change, which may be that this device died.
+    /// As [`Manager::ask_all`], before anything is written: a silent device is not waited for once the subnet has
+    /// reported a change, which may be that this device died.
     ///
     /// # Errors
-    /// Those of [`Manager::ask_all`], and that.
+    /// Those of [`Manager::ask_all`], and such a change.
     pub(super) async fn ask_all_or_change(&mut self, requests: Vec<MadRequest>) -> Result<Vec<MadAnswer>, SubnetError> {
         self.ask_while(requests, |manager, exchange| manager.events.is_empty() || !exchange.repeats()).await
     }
@@ -688,24 +671,21 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.forget_counters_without(fabric);
         let out = self.health.left_out();
         if !out.is_empty() && self.topology.as_ref().is_some_and(|known| has_lost_cable(&known.fabric, fabric, &out)) {
-            self.health.try_who_may_do_better(self.transport.now_ns());
+            self.health.hurry_retrials(self.transport.now_ns());
         }
         if let Some(known) = &self.topology {
-            let there = |node: NodeId| fabric.by_guid(known.fabric.node(node).guid);
-            self.changed = self.changed.iter().filter_map(|&node| there(node)).collect();
+            self.port_changes.rename(|node| fabric.by_guid(known.fabric.node(node).guid));
         }
         self.topology = Some(KnownTopology { fabric: fabric.clone(), paths, sm: sm_port });
-        if self.found == Freshness::New {
-            self.found = Freshness::Known;
-        }
+        self.port_changes.follow();
     }
 
     fn reserve(&mut self, level: Option<ReservedLevel>) {
         self.reserved = level;
     }
 
-    fn fence_is(&mut self, fence: &Fence) {
-        self.set_fence(fence);
+    fn set_fence(&mut self, fence: &Fence) {
+        self.adopt_fence(fence);
     }
 
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
@@ -752,7 +732,7 @@ impl<T: Transport> SubnetManager for Manager<T> {
         self.sources.settle_ns()
     }
 
-    fn ways_are(&mut self, longest: u32, through: &[NodeId]) {
+    fn set_ways(&mut self, longest: u32, through: &[NodeId]) {
         self.longest_way = Some(longest);
         self.ways_through = Some(through.iter().copied().collect());
     }
@@ -792,15 +772,14 @@ impl<T: Transport> Manager<T> {
     /// Sweeps; `None` if `until_event` is set and an event has arrived.
     async fn find(&mut self, until_event: bool) -> Result<Option<Discovered>, SubnetError> {
         // Until its result is the known fabric, it is unknown what the change bits that it cleared reported.
-        let found = std::mem::replace(&mut self.found, Freshness::Stale);
-        let changed = std::mem::take(&mut self.changed);
+        let (found, reported) = (self.port_changes.begin_look(), self.port_changes.take_reported());
         self.health.readmit(self.transport.now_ns());
         let mut sweep = self.sweep(until_event).await?;
         let mut said: Vec<Guid> = sweep.changed().collect();
         // A device that was silent because its cable went must not be omitted by the very sweep that finds that.
         if !self.is_interrupted(until_event) && self.may_have_lost_its_cable(&sweep) {
             let now_ns = self.transport.now_ns();
-            self.health.try_who_may_do_better(now_ns);
+            self.health.hurry_retrials(now_ns);
             self.health.readmit(now_ns);
             sweep = self.sweep(until_event).await?;
             said.extend(sweep.changed());
@@ -809,15 +788,15 @@ impl<T: Transport> Manager<T> {
             // All that is known is that these switches reported a change; their ports were not all read.
             let topology = self.topology.as_ref();
             let node = |guid| topology.and_then(|known| known.fabric.by_guid(guid));
-            self.changed = changed.into_iter().chain(said.into_iter().filter_map(node)).collect();
-            self.found = found;
+            self.port_changes.report(reported.into_iter().chain(said.into_iter().filter_map(node)));
+            self.port_changes.end_look(found);
             return Ok(None);
         }
         // While a copy of a `Set` is under way, it may clear a bit that a later change sets. Judged when the last port
         // is read: what waits is served meanwhile.
         let settled = self.transport.now_ns() >= self.quiet_at_ns;
         self.serve_waiting().await?;
-        sweep.port_infos().for_each(|(place, info)| self.holds(place, info.clone()));
+        sweep.port_infos().for_each(|(port, info)| self.holds(port, info.clone()));
         for (guid, info, switch) in sweep.node_infos() {
             self.node_infos.insert(guid, (info.clone(), switch.cloned()));
         }
@@ -829,7 +808,7 @@ impl<T: Transport> Manager<T> {
         // Freeing the answers of fifty thousand ports takes time, too.
         drop(sweep);
         self.serve_waiting().await?;
-        self.found = if settled { Freshness::New } else { Freshness::Stale };
+        self.port_changes.end_look(if settled { Freshness::New } else { Freshness::Stale });
         Ok(Some(discovered))
     }
 
@@ -846,8 +825,8 @@ impl<T: Transport> Manager<T> {
     async fn sweep(&mut self, until_event: bool) -> Result<Sweep, SubnetError> {
         let mut exchange = Exchange::new(self.timing);
         let before = std::mem::take(&mut self.unanswered);
-        let mut sweep = Sweep::begin(&mut exchange, self.health.left_out(), self.clears.clone(), before.clone());
-        self.has_cleared = self.clears.clone();
+        let clears = self.port_changes.begin_sweep();
+        let mut sweep = Sweep::begin(&mut exchange, self.health.left_out(), clears, before.clone());
         let on = |exchange: &mut Exchange, done| sweep.take(exchange, done);
         self.run_until(&mut exchange, on, |manager, _| manager.is_interrupted(until_event)).await?;
         self.unanswered = sweep.unanswered().clone();
@@ -861,7 +840,7 @@ impl<T: Transport> Manager<T> {
     /// that was taken down for its sake has trained again.
     fn may_have_lost_its_cable(&self, sweep: &Sweep) -> bool {
         let Some(KnownTopology { fabric, sm, .. }) = &self.topology else { return false };
-        // One that does not answer at all is gone itself, and may be what another was asked through.
+        // A device that does not answer at all counts as gone itself; other devices may have been reached through it.
         let mut out = self.health.left_out();
         out.retain(|&device| sweep.name(device).is_some());
         if out.is_empty() {
@@ -873,14 +852,16 @@ impl<T: Transport> Manager<T> {
         let rest = DirectedPaths::new(&fabric.without_nodes(&omitted), *sm);
         let is_gone = |(near, far): (PortId, PortId)| {
             let [near, far] = [near, far].map(|port| fabric.port(port));
-            rest.reaches(near.node) && out.contains(&guid(far.node)) && sweep.is_gone(guid(near.node), near.num)
+            rest.reaches(near.node)
+                && out.contains(&guid(far.node))
+                && sweep.is_gone(PortName { guid: guid(near.node), num: near.num })
         };
         fabric.links().any(|(a, b)| is_gone((a, b)) || is_gone((b, a)))
     }
 }
 
-/// Whether a cable between switches is gone from one fabric to the next, over one index space; not for want of these
-/// devices, whose cables are taken down once a sweep has omitted them. One that is still there may have lost its cable.
+/// Whether a cable between switches is gone from one fabric to the next, over one index space. Cables of the devices
+/// `without` do not count unless the device is still present: they are taken down once a sweep has omitted it.
 fn has_lost_cable(known: &Fabric, fabric: &Fabric, without: &BTreeSet<Guid>) -> bool {
     let counts = |port: PortId| {
         let node = known.node(known.port(port).node);

@@ -13,12 +13,12 @@ use super::paths::{DirectedPath, MOST_HOPS};
 use super::retrial::{FIRST_PAUSE_NS, Retrial};
 use super::sweep::Sweep;
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Guid, PortNum};
+use crate::ids::{Guid, PortName};
 use crate::transport::Transport;
 use crate::wire::{self, AttributeId, PortInfo};
 use std::collections::BTreeMap;
 
-/// The longest pause between two questions to what failed at them.
+/// The longest pause between two requests to a device that failed at them.
 pub(super) const LONGEST_PAUSE_NS: u64 = 60_000_000_000;
 
 /// A link that is up, and behind which no device answers as it must.
@@ -27,7 +27,7 @@ pub struct MissingDevice {
     /// The device and its name, if it was ever known.
     pub device: Option<(Guid, String)>,
     /// The near end of the link.
-    pub near: (Guid, PortNum),
+    pub near: PortName,
     /// The near end of the link, by name.
     pub place: String,
     /// Since when, in nanoseconds of the transport's clock.
@@ -38,7 +38,7 @@ pub struct MissingDevice {
 }
 
 /// Missing devices, by the near end of their links.
-pub(super) type MissingDevices = BTreeMap<(Guid, PortNum), MissingDevice>;
+pub(super) type MissingDevices = BTreeMap<PortName, MissingDevice>;
 
 impl<T: Transport> Manager<T> {
     /// Devices behind links that are up which do not answer as they must; by each of their links.
@@ -53,14 +53,14 @@ impl<T: Transport> Manager<T> {
         self.missing.retain(|near, missing| {
             // A link that was taken down takes a moment to train. A device that is used was silent only where it was
             // asked through what died meanwhile: its other end, or what was on the way to it.
-            let trains = sweep.is_gone(near.0, near.1) && now_ns < missing.last_ns.saturating_add(FIRST_PAUSE_NS);
+            let trains = sweep.is_gone(*near) && now_ns < missing.last_ns.saturating_add(FIRST_PAUSE_NS);
             let is_used = missing.device.as_ref().is_some_and(|(device, _)| sweep.uses(*device));
             mute.contains_key(near) || trains && !is_used
         });
         for (near, met) in mute {
             let fabric = self.topology.as_ref().map(|topology| &topology.fabric);
-            let port = fabric.and_then(|fabric| Some((fabric, fabric.port_at(fabric.by_guid(near.0)?, near.1)?)));
-            let place = port.map_or_else(|| format!("{}[{}]", near.0, near.1), |(of, port)| of.describe_port(port));
+            let port = fabric.and_then(|fabric| Some((fabric, fabric.port_named(near)?)));
+            let place = port.map_or_else(|| near.to_string(), |(of, port)| of.describe_port(port));
             let known = |(of, port): (&Fabric, PortId)| {
                 let node = of.neighbour(port)?;
                 Some((of.node(node).guid, of.describe_node(node)))
@@ -80,7 +80,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Whether one of them is to be asked again.
+    /// Whether a missing device is to be asked again.
     pub(super) fn is_missing_due(&self) -> bool {
         let now_ns = self.transport.now_ns();
         self.missing.values().any(|missing| missing.retrial.is_due(now_ns))
@@ -97,9 +97,9 @@ impl<T: Transport> Manager<T> {
         }
         let near_and_far = |missing: &MissingDevice| {
             let topology = self.topology.as_ref()?;
-            let near = topology.fabric.by_guid(missing.near.0)?;
+            let near = topology.fabric.by_guid(missing.near.guid)?;
             let path = topology.paths.to_node(&topology.fabric, near)?;
-            (path.hops().len() < MOST_HOPS).then(|| (path.clone(), path.through(missing.near.1)))
+            (path.hops().len() < MOST_HOPS).then(|| (path.clone(), path.through(missing.near.num)))
         };
         let ways: Vec<Option<(DirectedPath, DirectedPath)>> = asked.iter().map(near_and_far).collect();
         let mut exchange = Exchange::of_one_round(self.timing);
@@ -107,7 +107,7 @@ impl<T: Transport> Manager<T> {
         let mut open = vec![0_usize; asked.len()];
         for (rank, (missing, way)) in asked.iter().zip(&ways).enumerate() {
             let Some((near, far)) = way else { continue };
-            let at_near = (near, AttributeId::PortInfo, u32::from(missing.near.1.0));
+            let at_near = (near, AttributeId::PortInfo, u32::from(missing.near.num.0));
             let device = missing.device.as_ref().map(|(device, _)| *device);
             let failed = device.into_iter().flat_map(|device| self.health.questions_failed(device));
             let at_far = std::iter::once((AttributeId::NodeInfo, 0)).chain(failed);

@@ -26,6 +26,7 @@ mod manager;
 mod missing;
 mod multicast;
 mod paths;
+mod port_changes;
 mod register;
 mod responder;
 mod retrial;
@@ -51,7 +52,7 @@ pub use timing::Timing;
 
 use crate::drain::{DrainLayer, Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Guid, Half, Lid, PortNum, ReservedLevel, VlSet};
+use crate::ids::{Guid, Half, Lid, PortName, ReservedLevel, VlSet};
 use crate::tables::{HalfInForce, PathLayers, SubnetTables, Write};
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -101,7 +102,7 @@ pub enum SubnetEvent {
         /// The sender's LID.
         lid: Lid,
         /// The port, if its LID is known.
-        port: Option<(Guid, PortNum)>,
+        port: Option<PortName>,
     },
     /// The light sweep found the port-change bit of a switch set.
     PortsChanged {
@@ -144,7 +145,7 @@ pub struct Outlook {
     pub sm: PortId,
 }
 
-/// The elements of a planned removal, and what shows that no packets are left in them.
+/// The elements of a planned removal, and the evidence that no packets are left in them.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaving<'a> {
     /// The fabric without it.
@@ -171,8 +172,8 @@ pub enum Glance {
     Unsure,
 }
 
-/// Operations of [`SubnetManager`] that a wrapper around a [`Manager`] (its field `manager`) forwards unchanged. What
-/// is `async` cannot be among them: `async_trait` does not see it.
+/// Operations of [`SubnetManager`] that a wrapper around a [`Manager`] (its field `manager`) forwards unchanged.
+/// Operations that are `async` cannot be among them: `async_trait` does not see these.
 macro_rules! as_the_manager {
     () => {
         fn now_ns(&self) -> u64 {
@@ -187,16 +188,16 @@ macro_rules! as_the_manager {
             self.manager.reserve(level);
         }
 
-        fn fence_is(&mut self, fence: &$crate::subnet::Fence) {
-            self.manager.fence_is(fence);
+        fn set_fence(&mut self, fence: &$crate::subnet::Fence) {
+            self.manager.set_fence(fence);
         }
 
         fn settle_ns(&self) -> Option<u64> {
             self.manager.settle_ns()
         }
 
-        fn ways_are(&mut self, longest: u32, through: &[$crate::fabric::NodeId]) {
-            self.manager.ways_are(longest, through);
+        fn set_ways(&mut self, longest: u32, through: &[$crate::fabric::NodeId]) {
+            self.manager.set_ways(longest, through);
         }
 
         fn pending_event(&mut self) -> Option<$crate::subnet::SubnetEvent> {
@@ -220,24 +221,24 @@ pub trait SubnetManager {
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId);
 
     /// Sets the service level that is of neither half, and its lane, from the next write on: no fence closes it, and no
-    /// barrier waits for what is on it (K.4).
+    /// barrier waits for packets on it (K.4).
     fn reserve(&mut self, level: Option<ReservedLevel>);
 
-    /// Sets what end ports discard from the next write or flush on, where sources are fenced (P3.8): the change says
-    /// it, since its writes need not show it. Without a fence it has no effect.
-    fn fence_is(&mut self, fence: &Fence);
+    /// Sets which half end ports discard from the next write or flush on, where sources are fenced (P3.8). The change
+    /// states it, since its writes need not show it. Without a fence it has no effect.
+    fn set_fence(&mut self, fence: &Fence);
 
     /// Sweeps the subnet by directed routes. The fabric found has its own indices; the known one is unchanged.
     async fn discover(&mut self) -> Result<Discovered, SubnetError>;
 
     /// Sweeps like [`discover`](Self::discover), but stops as soon as an event has arrived, and then finds nothing:
-    /// silent devices do not delay the look at what happened.
+    /// silent devices do not delay the look at the event.
     async fn discover_until_event(&mut self) -> Result<Option<Discovered>, SubnetError> {
         self.discover().await.map(Some)
     }
 
-    /// Looks whether something of the known fabric is gone, with far fewer SMPs than a sweep: what the switches report
-    /// changed since the last sweep. The known fabric is unchanged. A manager that cannot is never sure.
+    /// Looks whether a part of the known fabric is gone, by what switches report changed since the last sweep. That
+    /// takes far fewer SMPs than a sweep. The known fabric is unchanged. A manager that cannot look is never sure.
     async fn glance(&mut self) -> Result<Glance, SubnetError> {
         Ok(Glance::Unsure)
     }
@@ -258,21 +259,19 @@ pub trait SubnetManager {
         half: Half,
     ) -> Result<SourcesMoved, SubnetError>;
 
-    /// Nanoseconds that sources have to follow when they are to move, before a fence closes; none where each is
-    /// notified and moves at once.
+    /// Nanoseconds for sources to follow a move before a fence closes; `None` where each is notified and moves at once.
     fn settle_ns(&self) -> Option<u64> {
         None
     }
 
-    /// Says what is about to be in force, before a plan's first write: once answers move to another half, every query
-    /// must get paths there (P3.1). Without an SA it has no effect.
-    fn outlook_is(&mut self, _outlook: Outlook) {}
+    /// Sets the basis of answers before a plan's first write: once answers move to another half, every query must get
+    /// paths there (P3.1). Without an SA it has no effect.
+    fn set_outlook(&mut self, _outlook: Outlook) {}
 
     /// Sets the most switches that a packet passes on a way of the routing in force: a drain by age must outlast it,
-    /// and so must a flush if the spare half was open until the split. And sets the switches that a packet may be in
-    /// while a plan runs: what came back, and is still to be brought in, has no part in it and keeps no barrier
-    /// waiting.
-    fn ways_are(&mut self, longest: u32, through: &[NodeId]);
+    /// and so must a flush if the spare half was open until the split. It also sets the switches that a packet may be
+    /// in while a plan runs: a switch that came back, and is still to be brought in, keeps no barrier waiting.
+    fn set_ways(&mut self, longest: u32, through: &[NodeId]);
 
     /// Waits until the retiring lanes are empty everywhere according to `observer`. Sources must have moved.
     async fn drain(
@@ -282,12 +281,12 @@ pub trait SubnetManager {
         retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError>;
 
-    /// Verifies before the first write of a plan that ends vacated that devices have what the observer needs for that:
-    /// if it is age, a limit at every switch.
+    /// Verifies, before the first write of a plan that ends vacated, that devices meet the observer's needs: for age, a
+    /// limit at every switch.
     async fn can_vacate(&mut self, observer: Observer) -> Result<(), SubnetError>;
 
-    /// Makes every device send off what stands in it, as many times in a row as there are rounds, each time after the
-    /// last write: by the devices' agents, or, if the observer is age, by age.
+    /// Makes every device send off the packets that stand in it, as many times in a row as there are rounds, each time
+    /// after the last write: by the devices' agents, or, if the observer is age, by age.
     async fn vacate(
         &mut self,
         ticket: Ticket,

@@ -20,13 +20,13 @@ pub struct MftAsk {
     pub switch: NodeId,
     /// The part.
     pub part: MftPart,
-    /// What to write; none to read.
+    /// The masks to write; `None` to read.
     pub masks: Option<MftMasks>,
 }
 
 impl<T: Transport> Manager<T> {
     /// Asks switches of the known fabric for parts of their tables, each in the order of the list. Ends as soon as an
-    /// event arrives. Returns, by request, what the switch says that it holds; none if it has refused, was silent, or
+    /// event arrives. Returns, by request, the masks that the switch reports; `None` if it has refused, was silent, or
     /// was not asked in time. Failures are on record.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl<T: Transport> Manager<T> {
         if asks.iter().any(|ask| ask.masks.is_some()) {
             self.wait_until(self.multicast_copies_until_ns).await?;
         }
-        let mut exchange = Exchange::let_go_by_an_event(self.timing);
+        let mut exchange = Exchange::ended_by_event(self.timing);
         for (tag, ask) in asks.iter().enumerate() {
             // A switch to which no path leads is asked again once one does.
             if let Ok(request) = self.request_of(mad_of(ask), tag as u64)? {
@@ -84,7 +84,7 @@ impl<T: Transport> Manager<T> {
         Ok(held)
     }
 
-    /// How many multicast LIDs a switch has entries for, counted from the first.
+    /// The number of multicast LIDs that a switch has entries for, counted from the first.
     pub fn multicast_cap(&self, switch: NodeId) -> u16 {
         self.switch_info(switch).map_or(0, |info| info.multicast_fdb_cap)
     }
@@ -98,7 +98,7 @@ impl<T: Transport> Manager<T> {
         for answer in if asks.is_empty() { Vec::new() } else { self.ask(asks).await? } {
             match answer {
                 Err(error) if error.is_fatal() => return Err(error),
-                // It is on record, and what it does not route its hosts do not get.
+                // The failure is on record; hosts do not get the groups that the switch does not route.
                 Err(_) | Ok(_) => {}
             }
         }

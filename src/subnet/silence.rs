@@ -1,8 +1,8 @@
 //! Requests that nothing may wait for: a device that was silent the last time is asked once, without retries.
 //!
-//! SMInfo, AdaptiveRoutingInfo and what is read back after a light sweep are such questions. Deliberately omitted:
-//! what the sweep before had no answer to, which may be known only by the port in front of it (`sweep`), and what is
-//! spared a question for a while after a failure (`health`).
+//! SMInfo, AdaptiveRoutingInfo and the values read back after a light sweep are such questions. Deliberately omitted:
+//! questions that the last sweep had no answer to, whose device may be known only by the port in front of it (`sweep`),
+//! and devices that are spared questions for a while after a failure (`health`).
 
 use super::ask::Unanswered;
 use super::{Ask, AskResult, Manager, RequestTarget, SubnetError};
@@ -15,8 +15,8 @@ use std::collections::BTreeSet;
 pub(super) type SilentPlaces = BTreeSet<(Guid, u16)>;
 
 impl<T: Transport> Manager<T> {
-    /// Asks devices in parallel; `None` if `until_event` is set and an event has arrived. Who was silent the last time
-    /// is sent each request once.
+    /// Asks devices in parallel; `None` if `until_event` is set and an event has arrived. Devices that were silent the
+    /// last time are sent each request once.
     ///
     /// # Errors
     /// As [`Manager::ask`].

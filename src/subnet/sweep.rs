@@ -10,7 +10,7 @@ use super::SubnetError;
 use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
 use super::paths::{DirectedPath, MOST_HOPS};
 use crate::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId, PortZero};
-use crate::ids::{Guid, Lid, PortNum};
+use crate::ids::{Guid, Lid, PortName, PortNum};
 use crate::tables::PortState;
 use crate::wire::{
     self, AttributeId, Method, NodeDescription, NodeInfo, NodeType, PortInfo, SMP_DATA_SIZE, SwitchInfo,
@@ -85,7 +85,7 @@ pub(super) struct FailedQuestion {
 pub(super) type AskedPlace = (Guid, PortNum, u16);
 
 /// The switches whose port-change bits are cleared where they are found set. Only the subnet's master clears them:
-/// what they say is for it.
+/// their reports are for it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) enum ClearedBits {
     #[default]
@@ -136,7 +136,7 @@ pub(super) struct Sweep {
     cabled: BTreeMap<FoundPort, FoundPort>,
     questions: Vec<Question>,
     notices: Vec<String>,
-    /// GUIDs that two devices have, and where the one is that is omitted.
+    /// GUIDs that two devices have, and the place of the omitted one.
     doubled: BTreeSet<(Guid, FoundPort)>,
     /// Ports beyond which no device was asked, since directed routes are not that long.
     too_far: BTreeSet<FoundPort>,
@@ -157,7 +157,7 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Begins: requests NodeInfo of the SM's own device. `clears` says which port-change bits are cleared;
+    /// Begins a sweep: requests NodeInfo of the SM's own device. `clears` says which port-change bits are cleared;
     /// `unanswered_before` is asked once more, and no more often.
     pub(super) fn begin(
         exchange: &mut Exchange,
@@ -201,7 +201,7 @@ impl Sweep {
         }
     }
 
-    /// Where a question that only reads is asked, if that has a name yet.
+    /// The place of a question that only reads, if the device has a name yet.
     fn place(&self, question: Question) -> Option<AskedPlace> {
         let (node, num) = match question {
             Question::Who { beyond: None } | Question::ClearChange(_) => return None,
@@ -257,7 +257,7 @@ impl Sweep {
                 };
                 return self.notices.push(format!("path {path}: the device {whose} is omitted: {why}"));
             }
-            // Without a name it goes by its GUID.
+            // A device without a name goes by its GUID.
             Question::Description(node) => return self.fails(node, question, status),
             // Its ports are read all the same; that they changed is reported once more.
             Question::ClearChange(node) => {
@@ -463,11 +463,11 @@ impl Sweep {
 
     /// Ports of switches that have a link, and beyond which a device is omitted because it does not answer all that it
     /// must; with that device and its name, if it said so much.
-    pub(super) fn unanswered_ports(&self) -> BTreeMap<(Guid, PortNum), Option<(Guid, String)>> {
-        let place = |at: FoundPort| (self.found[at.node].info.node_guid, at.num);
+    pub(super) fn unanswered_ports(&self) -> BTreeMap<PortName, Option<(Guid, String)>> {
+        let name_of = |at: FoundPort| PortName { guid: self.found[at.node].info.node_guid, num: at.num };
         let is_used = |at: &FoundPort| is_switch(&self.found[at.node].info) && self.found[at.node].lost.is_none();
         let unmet = self.mute.iter().filter(|at| is_used(at) && !self.cabled.contains_key(*at));
-        let unmet = unmet.map(|&at| (place(at), None));
+        let unmet = unmet.map(|&at| (name_of(at), None));
         let omitted = self.cabled.iter().filter(|(near, far)| {
             let far = &self.found[far.node];
             is_used(near) && far.lost.is_some() && !self.left_out.contains(&far.info.node_guid)
@@ -475,7 +475,7 @@ impl Sweep {
         let omitted = omitted.map(|(&near, far)| {
             let guid = self.found[far.node].info.node_guid;
             let name = self.name(guid).filter(|name| !name.is_empty()).unwrap_or_else(|| guid.to_string());
-            (place(near), Some((guid, name)))
+            (name_of(near), Some((guid, name)))
         });
         unmet.chain(omitted).collect()
     }
@@ -524,9 +524,9 @@ impl Sweep {
     }
 
     /// Whether nothing is cabled to a port any more: it reports no link, or its device did not answer.
-    pub(super) fn is_gone(&self, device: Guid, port: PortNum) -> bool {
-        let Some(&node) = self.by_guid.get(&device) else { return true };
-        self.found[node].ports.get(&port).is_some_and(|info| info.port_state == wire::PortState::Down)
+    pub(super) fn is_gone(&self, port: PortName) -> bool {
+        let Some(&node) = self.by_guid.get(&port.guid) else { return true };
+        self.found[node].ports.get(&port.num).is_some_and(|info| info.port_state == wire::PortState::Down)
     }
 
     /// Ports of switches that let data through to a device that is left out.
@@ -598,9 +598,10 @@ impl Sweep {
         self.found.iter().map(|found| (found.info.node_guid, &found.info, found.switch_info.as_ref()))
     }
 
-    /// Every PortInfo read, by node GUID and port: what later Sets begin from.
-    pub(super) fn port_infos(&self) -> impl Iterator<Item = ((Guid, PortNum), &PortInfo)> {
-        self.found.iter().flat_map(|found| found.ports.iter().map(|(&num, info)| ((found.info.node_guid, num), info)))
+    /// Every PortInfo read, by name of the port: the base of later Sets.
+    pub(super) fn port_infos(&self) -> impl Iterator<Item = (PortName, &PortInfo)> {
+        let name = |found: &Found, num: PortNum| PortName { guid: found.info.node_guid, num };
+        self.found.iter().flat_map(move |found| found.ports.iter().map(move |(&num, info)| (name(found, num), info)))
     }
 }
 

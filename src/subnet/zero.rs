@@ -2,16 +2,13 @@
 //! began at zero while nothing was (D.5 of docs/PROTOCOL.md).
 //!
 //! Known are counters that this manager has zeroed after a drain, and has read as zero, and those of a subnet that was
-//! switched on with it, for as long as no end port goes. What an earlier manager left is not known.
+//! switched on with it, for as long as no end port goes. Counters that an earlier manager left are not known.
 
 use super::manager::{KnownTopology, Manager};
 use crate::fabric::{Fabric, PortId};
-use crate::ids::{Guid, Half, PortNum};
+use crate::ids::{Half, PortName};
 use crate::transport::Transport;
 use std::collections::BTreeSet;
-
-/// An end port: the GUID of its node, and its number there. Indices change when the known fabric grows.
-type EndPort = (Guid, PortNum);
 
 /// Which counters are known to have begun at zero.
 #[derive(Debug, Default)]
@@ -19,12 +16,12 @@ pub(super) struct CounterZero {
     /// Every one: the subnet was switched on with this manager.
     from_power_on: bool,
     /// By half: the ports whose counters were zeroed.
-    zeroed: [BTreeSet<EndPort>; 2],
+    zeroed: [BTreeSet<PortName>; 2],
 }
 
-fn linked(fabric: &Fabric) -> impl Iterator<Item = (PortId, EndPort)> + '_ {
+fn linked(fabric: &Fabric) -> impl Iterator<Item = (PortId, PortName)> + '_ {
     let ports = fabric.end_ports().filter(|&port| fabric.peer(port).is_some());
-    ports.map(|id| (id, (fabric.node(fabric.port(id).node).guid, fabric.port(id).num)))
+    ports.map(|id| (id, fabric.port_name(id)))
 }
 
 impl<T: Transport> Manager<T> {
@@ -48,10 +45,10 @@ impl<T: Transport> Manager<T> {
         self.zero.zeroed[half.index()] = zeroed.collect();
     }
 
-    /// Forgets all of them if a known port is missing from a fabric: the others have counted packets of its, which are
-    /// on one side of the sums only.
+    /// Forgets all of them if a known port is missing from a fabric: the others have counted packets exchanged with it,
+    /// which are on one side of the sums only.
     pub(super) fn forget_counters_without(&mut self, fabric: &Fabric) {
-        let there: BTreeSet<EndPort> = linked(fabric).map(|(_, port)| port).collect();
+        let there: BTreeSet<PortName> = linked(fabric).map(|(_, port)| port).collect();
         let is_missing = |known: &KnownTopology| linked(&known.fabric).any(|(_, port)| !there.contains(&port));
         if self.topology.as_ref().is_some_and(is_missing) {
             self.forget_counters();

@@ -1,7 +1,7 @@
 //! Follows one class of packets after the other through all stages: from every source that sends it, through every
 //! mixture of old and new entries, onto every lane that a mixture of old and new SL-to-VL tables allows. This is the
-//! closure of docs/PROOF.md, as prover and audit compute it. The certificate's checker has code of its own by intent, and
-//! a search for waves follows one LID by `repair::occupancy`, whose result is judged by the prover.
+//! closure of docs/PROOF.md, as prover and audit compute it. The certificate's checker has code of its own by intent;
+//! and a search for waves follows one LID by `repair::occupancy`, whose result is judged by the prover.
 //!
 //! On entry: a flat fabric, the lanes of every hop, the entries of every switch for the current DLID, and [`Senders`],
 //! which specify the sources of a stage and the packets that the stage before leaves. A *stage* is the moment before

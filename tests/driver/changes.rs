@@ -65,7 +65,7 @@ fn mirror(bench: &mut Bench) {
     let transport = bench.transport.clone();
     let written = bench.driver.subnet_mut().apply(&running.alive, &writes, WriteOrder::Any);
     drive(&transport, written, Vec::new()).expect("they answer");
-    bench.driver.tables_are(lfts, true);
+    bench.driver.record_tables(lfts, true);
 }
 
 /// Removes the root of the routing in force.
@@ -81,7 +81,7 @@ fn remove_next_root(bench: &mut Bench, actions: Vec<TimedAction>) -> ChangeRecor
 fn a_change_after_one_of_scheme_double_knows_of_hosts_on_the_retired_half() {
     let mut bench = bench("fat-tree:4,2", light(), Scheme::Double, policy(Observer::Token));
     let lfts = bench.driver.running().tables.lfts.clone();
-    bench.driver.tables_are(lfts, true);
+    bench.driver.record_tables(lfts, true);
     remove_root(&mut bench, Vec::new()).expect("it can be prepared");
     assert!(!bench.driver.running().both_halves, "the half that retired is not fit to be sent on");
 

@@ -153,7 +153,7 @@ fn a_change_that_is_called_off_opens_what_it_closed() {
         for both_halves in [true, false] {
             let bench = &mut fenced(partition, Observer::Lifetime);
             let (tables, transport) = (bench.driver.running().tables.clone(), bench.transport.clone());
-            bench.driver.tables_are(tables.lfts, both_halves);
+            bench.driver.record_tables(tables.lfts, both_halves);
             let after = Arc::new(bench.fabric.without_nodes(&[bench.root]));
             bench.driver.abort_handle().abort();
             let record = drive(&transport, bench.driver.change_to(after), Vec::new()).expect("it can be prepared");
@@ -226,13 +226,13 @@ fn flushed_behind_fence(topology: &str, seed: u64) -> (u32, u64) {
     manager.move_sources(SourceControl::Fenced { settle_ns: MS });
     let mut manager = Witnessed::new(transport.clone(), manager, 0);
     manager.set_topology(&fabric, plan.draft().sm);
-    manager.ways_are(plan.longest_way(), &fabric.switches().collect::<Vec<_>>());
+    manager.set_ways(plan.longest_way(), &fabric.switches().collect::<Vec<_>>());
     let table = |port: PortId| {
         let at = fabric.port(port);
         (port, *plan.tables_at(1).sl_to_vl[at.node.index()].get(PortNum::ZERO, at.num))
     };
     let tables = end_ports(&fabric).into_iter().map(table).collect();
-    manager.fence_is(&Fence { stage: FenceStage::Spare(plan.new_half()), tables, newcomers: Vec::new() });
+    manager.set_fence(&Fence { stage: FenceStage::Spare(plan.new_half()), tables, newcomers: Vec::new() });
     let split = async {
         manager.apply(&fabric, &plan.waves()[0].writes, WriteOrder::Any).await?;
         manager.flush(Ticket(512), Observer::Token, plan.lanes().b).await.map(|_| ())

@@ -374,7 +374,7 @@ fn a_trap_is_repressed_as_often_as_it_comes_and_told_once() {
         events.push(event);
     }
     let changed = SubnetEvent::LinksChanged { lid, switch: Some(fabric.node(switch).guid) };
-    let host = (fabric.node(fabric.port(host).node).guid, fabric.port(host).num);
+    let host = fabric.port_name(host);
     let host = SubnetEvent::EndPortChanged { lid: host_lid, port: Some(host) };
     assert_eq!(events, [changed, changed, host]);
     assert_eq!(manager.transport().repressed, [40, 40, 40, 41, 7]);
@@ -591,7 +591,7 @@ fn limited(manager: &mut Manager<Fake>, graph: &DrainGraph) -> u64 {
     manager.transport_mut().devices.iter_mut().for_each(|device| device.life_time_value = 10);
     manager.transport_mut().devices[1].life_time_value = 13;
     let switches: Vec<NodeId> = (0..64).map(NodeId).collect();
-    manager.ways_are(graph.depth(), &switches);
+    manager.set_ways(graph.depth(), &switches);
     u64::from(graph.depth()) * (4096 << 13)
 }
 

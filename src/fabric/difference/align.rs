@@ -1,9 +1,9 @@
 //! A fresh capture in the indices of a known fabric.
 
 use super::NodeName;
-use super::keys::{PortKey, find, key, present_by_guid};
+use super::keys::{find, present_by_guid};
 use crate::fabric::{Fabric, Node, NodeId, NodeKind, PortId};
-use crate::ids::Guid;
+use crate::ids::{Guid, PortName};
 
 /// Why a capture is not a part of a known fabric. If it has more, use [`super::union`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +64,7 @@ pub fn recognise(known: &Fabric, found: &Fabric) -> Recognised {
     // Only missing elements are removed from `known`, so its indices, LIDs and rates are unchanged.
     let is_found = |node: &Node| present_by_guid(found, node.guid).is_some_and(|id| found.node(id).kind == node.kind);
     let gone: Vec<NodeId> = known.nodes().filter(|(_, node)| !is_found(node)).map(|(id, _)| id).collect();
-    let pulled = known.links().filter(|&(a, b)| !has_cable(found, key(known, a), key(known, b)));
+    let pulled = known.links().filter(|&(a, b)| !has_cable(found, known.port_name(a), known.port_name(b)));
     let pulled: Vec<PortId> = pulled.map(|(a, _)| a).collect();
     Recognised { alive: known.without_nodes(&gone).without_links(&pulled), stranger }
 }
@@ -83,13 +83,13 @@ fn stranger(known: &Fabric, found: &Fabric) -> Option<AlignError> {
             return Some(AlignError::Redefined { guid: node.guid, known: kind, found: node.kind });
         }
     }
-    let cable = |&(a, b): &(PortId, PortId)| !has_cable(known, key(found, a), key(found, b));
+    let cable = |&(a, b): &(PortId, PortId)| !has_cable(known, found.port_name(a), found.port_name(b));
     unknown.or_else(|| {
         let (a, b) = found.links().find(cable)?;
         Some(AlignError::UnknownCable { from: found.describe_port(a), to: found.describe_port(b) })
     })
 }
 
-fn has_cable(fabric: &Fabric, a: PortKey, b: PortKey) -> bool {
-    find(fabric, a).and_then(|port| fabric.peer(port)).is_some_and(|peer| key(fabric, peer) == b)
+fn has_cable(fabric: &Fabric, a: PortName, b: PortName) -> bool {
+    find(fabric, a).and_then(|port| fabric.peer(port)).is_some_and(|peer| fabric.port_name(peer) == b)
 }

@@ -3,13 +3,11 @@
 //! Only present nodes are found; one that left counts as not there.
 
 use crate::fabric::{Fabric, NodeId, PortId};
-use crate::ids::{Guid, PortNum};
+use crate::ids::{Guid, PortName};
 use std::collections::BTreeMap;
 
-/// A port, independent of indices: node GUID and number.
-pub(super) type PortKey = (Guid, PortNum);
-/// A cable: the lower port key first.
-pub(super) type CableKey = (PortKey, PortKey);
+/// A cable: the lower port first.
+pub(super) type CableKey = (PortName, PortName);
 
 /// Nodes present, by GUID.
 pub(super) fn by_guid(fabric: &Fabric) -> BTreeMap<Guid, NodeId> {
@@ -20,25 +18,20 @@ pub(super) fn present_by_guid(fabric: &Fabric, guid: Guid) -> Option<NodeId> {
     fabric.by_guid(guid).filter(|&id| fabric.node(id).present)
 }
 
-pub(super) fn key(fabric: &Fabric, port: PortId) -> PortKey {
-    let port = fabric.port(port);
-    (fabric.node(port.node).guid, port.num)
+/// The port with this name, if its node is present.
+pub(super) fn find(fabric: &Fabric, port: PortName) -> Option<PortId> {
+    fabric.port_at(present_by_guid(fabric, port.guid)?, port.num)
 }
 
-/// The port with this key, if its node is present.
-pub(super) fn find(fabric: &Fabric, (guid, num): PortKey) -> Option<PortId> {
-    fabric.port_at(present_by_guid(fabric, guid)?, num)
-}
-
-/// Every cable, with its port of the lower key.
+/// Every cable, with its port of the lower name.
 pub(super) fn cables(fabric: &Fabric) -> BTreeMap<CableKey, PortId> {
     let keyed = fabric.links().map(|(a, b)| {
-        let (a_key, b_key) = (key(fabric, a), key(fabric, b));
-        if a_key <= b_key { ((a_key, b_key), a) } else { ((b_key, a_key), b) }
+        let (a_name, b_name) = (fabric.port_name(a), fabric.port_name(b));
+        if a_name <= b_name { ((a_name, b_name), a) } else { ((b_name, a_name), b) }
     });
     keyed.collect()
 }
 
-pub(super) fn other_end((a, b): CableKey, end: PortKey) -> PortKey {
+pub(super) fn other_end((a, b): CableKey, end: PortName) -> PortName {
     if a == end { b } else { a }
 }

@@ -20,8 +20,8 @@ pub use named::{NamesError, guids_by_name};
 pub use union::{LidConflict, Recabling, Union, UnionError, union, union_recabled};
 
 use super::{Fabric, NodeKind, PortId};
-use crate::ids::PortNum;
-use keys::{CableKey, PortKey, by_guid, cables, find, key, other_end, present_by_guid};
+use crate::ids::{PortName, PortNum};
+use keys::{CableKey, by_guid, cables, find, other_end, present_by_guid};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -97,7 +97,7 @@ impl Difference {
         let (old, new) = (cables(before.fabric), cables(after.fabric));
         let gone = old.keys().filter(|key| !new.contains_key(key)).copied();
         let mut came: BTreeSet<CableKey> = new.keys().filter(|key| !old.contains_key(key)).copied().collect();
-        let mut ends: BTreeMap<PortKey, CableKey> =
+        let mut ends: BTreeMap<PortName, CableKey> =
             came.iter().flat_map(|&cable| [(cable.0, cable), (cable.1, cable)]).collect();
         for key in gone {
             // A cable has moved if one of its ends has a new cable. Each new cable explains only one lost cable, hence
@@ -110,8 +110,8 @@ impl Difference {
             came.remove(&cable);
             ends.remove(&cable.0);
             ends.remove(&cable.1);
-            let (from, to) = (before.end_by_key(other_end(key, stayed)), after.end_by_key(other_end(cable, stayed)));
-            self.links_moved.push(Moved { end: after.end_by_key(stayed), from, to });
+            let (from, to) = (before.end_named(other_end(key, stayed)), after.end_named(other_end(cable, stayed)));
+            self.links_moved.push(Moved { end: after.end_named(stayed), from, to });
         }
         self.links_new = came.into_iter().map(|key| after.cable(key)).collect();
         for (key, &old_port) in &old {
@@ -138,8 +138,8 @@ impl<'a> View<'a> {
     }
 
     fn end(&self, port: PortId) -> EndName {
-        let (node, num) = key(self.fabric, port);
         let text = self.fabric.node(self.fabric.port(port).node).description.trim();
+        let PortName { guid: node, num } = self.fabric.port_name(port);
         let name = match (text.is_empty(), self.repeated.contains(text)) {
             (true, _) => format!("{node}[{num}]"),
             (false, true) => format!("{text} ({node})[{num}]"),
@@ -148,15 +148,15 @@ impl<'a> View<'a> {
         EndName { node, port: num, name }
     }
 
-    fn end_by_key(&self, key: PortKey) -> EndName {
-        match find(self.fabric, key) {
+    fn end_named(&self, name: PortName) -> EndName {
+        match find(self.fabric, name) {
             Some(port) => self.end(port),
-            None => EndName { node: key.0, port: key.1, name: format!("{}[{}]", key.0, key.1) },
+            None => EndName { node: name.guid, port: name.num, name: name.to_string() },
         }
     }
 
     fn cable(&self, (a, b): CableKey) -> Cable {
-        Cable(self.end_by_key(a), self.end_by_key(b))
+        Cable(self.end_named(a), self.end_named(b))
     }
 }
 

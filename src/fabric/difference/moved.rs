@@ -20,12 +20,12 @@ fn clause(whole: &Fabric, part: &Fabric, [of_one, of_several]: [&str; 2]) -> Opt
     let is_missing = |id: NodeId| whole.node(id).present && !part.node(id).present;
     let mut nodes: Vec<NodeId> = whole.nodes().map(|(id, _)| id).filter(|&id| is_missing(id)).collect();
     nodes.sort_by_key(|&id| (!whole.node(id).is_switch(), whole.node(id).guid));
-    let key = |port: PortId| (whole.node(whole.port(port).node).guid, whole.port(port).num);
+    let name = |port: PortId| whole.port_name(port);
     let missing = whole.links().filter(|&(a, b)| part.peer(a) != Some(b));
-    let missing = missing.map(|(a, b)| if key(b) < key(a) { (b, a) } else { (a, b) });
+    let missing = missing.map(|(a, b)| if name(b) < name(a) { (b, a) } else { (a, b) });
     let (own, mut others): (Vec<_>, Vec<_>) =
         missing.partition(|&(a, b)| [a, b].iter().any(|&end| is_missing(whole.port(end).node)));
-    others.sort_by_key(|&(a, _)| key(a));
+    others.sort_by_key(|&(a, _)| name(a));
     let items = items(whole, &nodes, own.len(), &others);
     let verb = if nodes.len() + own.len() + others.len() == 1 { of_one } else { of_several };
     let (last, first) = items.split_last()?;

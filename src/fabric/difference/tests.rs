@@ -1,4 +1,3 @@
-use super::keys::key;
 use super::*;
 use crate::fabric::generate::{Options, Topology, generate};
 use crate::fabric::{FabricBuilder, LinkWidth, NodeId};
@@ -29,7 +28,7 @@ fn rebuilt(fabric: &Fabric, but: &[PortId], plus: &[(PortId, PortId)]) -> Fabric
         }
     }
     let place = |builder: &FabricBuilder, port: PortId| {
-        let (guid, num) = key(fabric, port);
+        let PortName { guid, num } = fabric.port_name(port);
         let at = builder.nodes().iter().position(|node| node.guid == guid).unwrap();
         (NodeId(at as u32), num)
     };

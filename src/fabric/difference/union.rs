@@ -1,8 +1,8 @@
 //! Two captures in one index space.
 
-use super::keys::{PortKey, by_guid, cables, find, key, present_by_guid};
+use super::keys::{by_guid, cables, find, present_by_guid};
 use crate::fabric::{BuildError, Fabric, FabricBuilder, NodeId, NodeKind, PortId};
-use crate::ids::{Guid, Lid, Lmc, PortNum};
+use crate::ids::{Guid, Lid, Lmc, PortName, PortNum};
 use std::collections::BTreeMap;
 
 /// Why two captures have no union.
@@ -138,13 +138,13 @@ pub struct Recabling {
 pub fn union_recabled(before: &Fabric, after: &Fabric) -> Result<Recabling, UnionError> {
     check_nodes(before, after)?;
     let is_other = |port: PortId, peer: PortId| {
-        let old = find(before, key(after, port)).and_then(|port| before.peer(port));
-        old.is_some_and(|old| key(before, old) != key(after, peer))
+        let old = find(before, after.port_name(port)).and_then(|port| before.peer(port));
+        old.is_some_and(|old| before.port_name(old) != after.port_name(peer))
     };
     let moved: Vec<(PortId, PortId)> = after.links().filter(|&(a, b)| is_other(a, b) || is_other(b, a)).collect();
     let rest = after.without_links(&moved.iter().map(|&(a, _)| a).collect::<Vec<_>>());
     let union = union(before, &rest)?;
-    let known = |port: PortId| find(&union.fabric, key(after, port));
+    let known = |port: PortId| find(&union.fabric, after.port_name(port));
     let plugged = moved.iter().filter_map(|&(a, b)| Some((known(a)?, known(b)?))).collect();
     Ok(Recabling { union, plugged })
 }
@@ -167,9 +167,9 @@ fn check_nodes(before: &Fabric, after: &Fabric) -> Result<(), UnionError> {
 
 fn check_cables(before: &Fabric, after: &Fabric) -> Result<(), UnionError> {
     for (port, found) in before.ports() {
-        let Some(other) = find(after, key(before, port)) else { continue };
+        let Some(other) = find(after, before.port_name(port)) else { continue };
         if let (Some(old), Some(new)) = (found.peer, after.peer(other))
-            && key(before, old) != key(after, new)
+            && before.port_name(old) != after.port_name(new)
         {
             return Err(UnionError::Recabled {
                 port: before.describe_port(port),
@@ -238,7 +238,7 @@ fn is_free(before: &Fabric, lid: Lid, lmc: Lmc) -> bool {
 /// Cables by GUID: the fabric whose cables are copied last has the last word on width and speed.
 fn copy_cables(builder: &mut FabricBuilder, fabric: &Fabric) -> Result<(), BuildError> {
     let ids = ids(builder);
-    let end = |(guid, num): PortKey| (ids[&guid], num);
+    let end = |port: PortName| (ids[&port.guid], port.num);
     for ((a, b), port) in cables(fabric) {
         let port = fabric.port(port);
         builder.link(end(a), end(b), port.width, port.speed)?;
@@ -253,8 +253,10 @@ fn absent(whole: &Fabric, part: &Fabric) -> Vec<NodeId> {
 
 /// One end of each cable of `whole` that `part` lacks though it has both nodes.
 fn uncabled(whole: &Fabric, part: &Fabric) -> Vec<PortId> {
-    let both =
-        |(a, b): &(PortId, PortId)| [*a, *b].iter().all(|&port| present_by_guid(part, key(whole, port).0).is_some());
-    let missing = |&(a, _): &(PortId, PortId)| find(part, key(whole, a)).and_then(|port| part.peer(port)).is_none();
+    let both = |(a, b): &(PortId, PortId)| {
+        [*a, *b].iter().all(|&port| present_by_guid(part, whole.port_name(port).guid).is_some())
+    };
+    let missing =
+        |&(a, _): &(PortId, PortId)| find(part, whole.port_name(a)).and_then(|port| part.peer(port)).is_none();
     whole.links().filter(both).filter(missing).map(|(a, _)| a).collect()
 }

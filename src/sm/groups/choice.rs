@@ -12,14 +12,14 @@ use crate::tables::{SubnetTables, TreeTurn};
 use crate::verify::{self, UnicastWaits};
 use std::collections::BTreeSet;
 
-/// How many trees of shortest ways are tried at most.
+/// The most trees of shortest ways that are tried.
 const TRIED: usize = 64;
-/// How many waits may be looked at while trees are grown cable by cable: about a second.
+/// The most waits that are looked at while trees are grown cable by cable: about a second of work.
 const WORK: usize = 400_000_000;
 /// The orders of engines by which trees are tried first.
 const ORDERS: [&str; 2] = ["up-down-robust", "up-down"];
 
-/// What a tree is chosen by.
+/// The facts by which a tree is chosen.
 pub(super) struct TreeInput<'a> {
     pub(super) fabric: &'a Fabric,
     pub(super) tables: &'a SubnetTables,
@@ -30,7 +30,7 @@ pub(super) struct TreeInput<'a> {
     pub(super) before: Option<&'a SpanningTree>,
 }
 
-/// A tree, and what cannot be proved of it.
+/// A tree, and the reason that it is not proved, if it is not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ChosenTree {
     pub(super) tree: SpanningTree,
@@ -80,7 +80,7 @@ pub(super) fn choose(input: &TreeInput<'_>) -> Option<ChosenTree> {
     Some(ChosenTree { tree: good.unwrap_or_else(nearest), unproved })
 }
 
-/// What unicast packets on the level can wait for.
+/// The waits of unicast packets on the level.
 fn waits(fabric: &Fabric, tables: &SubnetTables, level: ReservedLevel) -> Result<UnicastWaits, String> {
     let waits = verify::reserved_waits(fabric, level, &[tables]).map_err(|refusal| refusal.to_string())?;
     match waits.go_with(fabric, &[]) {

@@ -1,9 +1,9 @@
-//! What switches may hold in their multicast tables, and the next writes towards what they are to hold.
+//! The possible contents of switches' multicast tables, and the next writes towards the wanted ones.
 //!
 //! A new tree comes into force in two steps (claim K.7 of docs/PROTOCOL.md): first every switch drops the outputs that
-//! the new rows do not have, then each gets those that it lacks. What a switch *may* hold is more than what it holds,
-//! as long as a write is not acknowledged. The second step waits for the first at every switch that takes part. So at
-//! each moment all outputs are of one tree, the old one or the new. Pure: indices are those of one subnet.
+//! the new rows do not have, then each gets those that it lacks. A switch *may* hold more than it does, as long as a
+//! write is not acknowledged. The second step waits for the first at every switch that takes part. So at each moment
+//! all outputs are of one tree, the old one or the new. Pure: indices are those of one subnet.
 
 use crate::fabric::NodeId;
 use crate::tables::{Mft, MftMasks, MftPart};
@@ -29,7 +29,7 @@ pub(super) struct HeldTable {
 }
 
 impl HeldTable {
-    /// Of a switch with so many ports and entries, of which nothing is known.
+    /// The table of a switch with this many ports and entries, of which nothing is known.
     pub(super) fn unknown(ports: u8, cap: u16) -> HeldTable {
         HeldTable { unread: Mft::all_parts(ports, cap).collect(), ..HeldTable::default() }
     }
@@ -46,7 +46,7 @@ impl HeldTable {
         &self.rows
     }
 
-    /// A part was read, or acknowledged, to hold these masks.
+    /// Notes that a part was read, or acknowledged, to hold these masks.
     pub(super) fn holds(&mut self, part: MftPart, masks: &MftMasks) {
         self.rows.set_part(part, masks);
         self.doubtful.remove(&part);
@@ -61,12 +61,12 @@ impl HeldTable {
         self.doubtful.insert(part);
     }
 
-    /// It may have lost what it held.
+    /// Notes that the switch may have lost its table.
     pub(super) fn may_be_empty(&mut self) {
         self.doubtful.extend(self.rows.parts());
     }
 
-    /// The writes by which it drops what it is not to hold, and settles what is in doubt.
+    /// The writes that drop unwanted outputs and settle doubtful parts.
     fn removals<'a>(&'a self, wanted: &Mft) -> impl Iterator<Item = (MftPart, MftMasks)> + use<'a> {
         let common = self.rows.common(wanted);
         let parts: BTreeSet<MftPart> = self.rows.parts().union(&self.doubtful).copied().collect();
@@ -76,7 +76,7 @@ impl HeldTable {
         })
     }
 
-    /// The writes by which it gets what it lacks.
+    /// The writes that add missing outputs.
     fn additions<'a>(&'a self, wanted: &'a Mft) -> impl Iterator<Item = (MftPart, MftMasks)> + 'a {
         let parts = wanted.parts().into_iter();
         parts.map(|part| (part, wanted.part(part))).filter(|&(part, masks)| masks != self.rows.part(part))
@@ -110,14 +110,14 @@ impl HeldTables {
         additions.collect()
     }
 
-    /// A write was sent.
+    /// Notes that a write was sent.
     pub(super) fn is_sent(&mut self, write: &PartWrite) {
         if let Some(held) = self.0.get_mut(&write.switch) {
             held.is_sent(write.part, &write.masks);
         }
     }
 
-    /// A switch says that a part holds these masks.
+    /// Notes that a switch reports these masks in a part.
     pub(super) fn holds(&mut self, switch: NodeId, part: MftPart, masks: &MftMasks) {
         if let Some(held) = self.0.get_mut(&switch) {
             held.holds(part, masks);

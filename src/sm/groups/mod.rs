@@ -27,7 +27,7 @@ use held::{HeldTable, HeldTables};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How long hosts that switches forward to at arrival have to join again.
+/// Time for hosts that switches forward to at arrival to join again.
 pub const REJOIN_NS: u64 = 60_000_000_000;
 /// Requests at a time: a loss waits for no more.
 const AT_A_TIME: usize = 512;
@@ -58,7 +58,7 @@ pub(super) struct GroupForwarding {
     unreached: BTreeMap<Lid, usize>,
 }
 
-/// What the tables held when this manager became master.
+/// The contents of the tables when this manager became master.
 #[derive(Default)]
 enum Arrival {
     /// They are not all read.
@@ -66,17 +66,17 @@ enum Arrival {
     Reading,
     /// Hosts that they led to are served until then, whether they join again or not.
     Kept { places: BTreeMap<Lid, BTreeSet<Place>>, until_ns: u64 },
-    /// Nothing of it counts any more.
+    /// They no longer count.
     Over,
 }
 
-/// What a tree was chosen for.
+/// The facts for which a tree was chosen.
 struct TreeBasis {
     routed: Arc<Fabric>,
     alive: Arc<Fabric>,
     lfts: Vec<Arc<Lft>>,
     switches: BTreeSet<NodeId>,
-    /// What is routed and there.
+    /// The fabric that is routed and present.
     fabric: Arc<Fabric>,
     /// By port GUID: the switch and its port that lead there.
     attached: BTreeMap<Guid, (NodeId, PortNum)>,
@@ -105,7 +105,7 @@ impl TreeBasis {
     }
 }
 
-/// What is reported of groups in switches.
+/// The report on groups in switches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct GroupView {
     /// Memberships that no tree reaches.
@@ -130,7 +130,7 @@ impl GroupForwarding {
         GroupView { unreached: self.unreached.values().sum(), unproved }
     }
 
-    /// Follows which switches there are: those that have gone are not known any more, should they come back.
+    /// Follows which switches are there. Switches that left are forgotten, so their tables are read again on return.
     fn follow<T: Transport>(&mut self, manager: &Manager<T>, running: &Running) {
         let is_there = |node: NodeId| running.alive.node(node).present && running.routed.node(node).present;
         let before = self.held.0.len();
@@ -147,14 +147,14 @@ impl GroupForwarding {
                 && let Some(held) = self.held.0.get_mut(&switch)
                 && held.is_read()
             {
-                // What it holds is read again once it answers.
+                // Its table is read again once it answers.
                 *held = HeldTable::unknown(running.routed.node(switch).num_ports, cap);
             }
         }
     }
 
-    /// The switches that forward multicast: they answer, and have entries for all groups, of which the `highest` is one
-    /// with members. What rows there are does not count: it depends on which switches forward.
+    /// The switches that forward multicast: they answer, and have entries for all groups up to `highest`, the last one
+    /// with members. Their present rows do not count, since rows depend on which switches forward.
     fn able<T: Transport>(&self, manager: &Manager<T>, highest: Option<Lid>) -> BTreeSet<NodeId> {
         let kept = match &self.arrival {
             Arrival::Kept { places, .. } => places.keys().next_back().copied(),
@@ -173,7 +173,7 @@ impl GroupForwarding {
         parts.take(AT_A_TIME).map(|(switch, part)| MftAsk { switch, part, masks: None }).collect()
     }
 
-    /// Everything that answers was read for the first time.
+    /// Called when the tables of all switches that answer have been read once.
     fn has_arrived(&mut self, fabric: &Fabric, until_ns: u64) {
         let mut places: BTreeMap<Lid, BTreeSet<Place>> = BTreeMap::new();
         for (&switch, held) in &self.held.0 {
@@ -186,7 +186,7 @@ impl GroupForwarding {
         self.arrival = Arrival::Kept { places, until_ns };
     }
 
-    /// The tree that the tables make that are in force, if they make one.
+    /// The tree that the tables in force form, if they form one.
     fn tree_in_force(&self, fabric: &Fabric) -> Option<SpanningTree> {
         let mut cables = BTreeSet::new();
         for (&switch, held) in &self.held.0 {
@@ -248,7 +248,8 @@ fn places_of(fabric: &Fabric, switch: NodeId, ports: impl Iterator<Item = PortNu
 }
 
 impl<T: Transport> Upkeep<T> {
-    /// Brings what switches hold nearer to what groups need, by as much as an event of the subnet may have to wait for.
+    /// Brings the tables of switches nearer to what groups need. The step is as long as an event of the subnet may have
+    /// to wait.
     pub(super) async fn tend_groups(&mut self, context: &Context) -> Result<(), SmError> {
         let Some(level) = self.reserved_level(context) else { return Ok(()) };
         let changed = context.responder.borrow_mut().sa().take_changed_groups();
@@ -286,12 +287,12 @@ impl<T: Transport> Upkeep<T> {
         if self.groups.stale.is_empty() { self.write_groups().await } else { Ok(()) }
     }
 
-    /// The same until nothing is left to do, or an event of the subnet comes first.
+    /// Repeats [`Upkeep::tend_groups`] until nothing is left to do, or until an event of the subnet.
     pub(super) async fn settle_groups(&mut self, context: &Context) -> Result<(), SmError> {
         if context.config.policy.reserved_sl.is_none() {
             return Ok(());
         }
-        // The change may have left more to do than what was known to be.
+        // The change may have added work that is not known yet.
         self.groups.is_settled = false;
         while self.are_groups_under_way(context) && !self.driver.subnet().manager().has_event() {
             self.tend_groups(context).await?;
@@ -326,12 +327,12 @@ impl<T: Transport> Upkeep<T> {
     async fn ask_about_groups(&mut self, asks: &[MftAsk]) -> Result<(), SmError> {
         let answers = match self.driver.subnet_mut().manager.ask_for_multicast(asks).await {
             Err(error) if error.is_fatal() => return Err(error.into()),
-            // They are asked again, if this manager is to.
+            // None of them counts as answered; they are asked again while this manager may.
             Err(_) => Vec::new(),
             Ok(answers) => answers,
         };
         if answers.iter().all(Option::is_none) {
-            // What answers nothing, and is not on record for it, must not be asked without a pause.
+            // Switches that answer nothing, and are not on record for it, must not be asked without a pause.
             self.groups.rests_until_ns = self.now_ns() + REST_NS;
         }
         for (ask, held) in asks.iter().zip(answers) {
@@ -366,7 +367,7 @@ impl<T: Transport> Upkeep<T> {
             tracing::warn!("multicast on the reserved level is not proved: {why}");
         }
         let groups = &mut self.groups;
-        // Rows are made anew even of the same tree: hosts may be attached elsewhere.
+        // Rows are made anew even for the same tree: hosts may be attached elsewhere.
         groups.stale.extend(context.responder.borrow_mut().sa().groups());
         groups.stale.extend(groups.wanted.values().flat_map(|table| table.rows().map(|(lid, _)| lid)));
         if let Arrival::Kept { places, .. } = &groups.arrival {

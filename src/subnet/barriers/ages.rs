@@ -18,7 +18,7 @@ use crate::wire::{AttributeId, SwitchInfo};
 /// The longest packet: the largest MTU, every header and both checksums (IBA 5.2).
 const LONGEST_PACKET_BYTES: u64 = 4096 + 128;
 
-/// What a cable and the ports at its ends take besides: a kilometre of fibre has 5 µs.
+/// The further delay of a cable and the ports at its ends: a kilometre of fibre takes 5 µs.
 const CABLE_NS: u64 = 10_000;
 
 impl<T: Transport> Manager<T> {
@@ -48,7 +48,7 @@ impl<T: Transport> Manager<T> {
         let way = self.longest_way(&awaited)?;
         let mut judge = match self.sources.settle_ns() {
             Some(_) => DrainAge::behind_fence(question, way, limited),
-            // What died is excused: it answers nothing, and nothing comes out of it (P4.3).
+            // Dead devices are excused: they answer nothing, and nothing comes out of them (P4.3).
             None => {
                 let alive = retiring.sources.iter().copied().filter(|&port| self.is_linked(port));
                 DrainAge::new(question, way, limited, retiring.in_use.half, alive)
@@ -96,7 +96,7 @@ impl<T: Transport> Manager<T> {
         let wait = self.begin_wait(format!("vacating in {rounds} rounds, by age"));
         let switches = self.aging_switches()?;
         let question = match fenced {
-            // What an end port holds on the lanes of a level that it discards by now meets entries of later waves.
+            // Packets that an end port holds on the lanes of a level that it now discards meet entries of later waves.
             true => self.age_question(ticket, VlSet::EMPTY, &wait)?,
             false => self.vacating_question(ticket, &wait)?,
         };
@@ -125,14 +125,14 @@ impl<T: Transport> Manager<T> {
         }
         let left: Vec<PortId> = judge.unsettled().collect();
         let Some(&first) = left.first() else { return Ok(()) };
-        let missing = format!("{} end ports hold replies, first {}", left.len(), self.port_name(first));
+        let missing = format!("{} end ports hold replies, first {}", left.len(), self.describe_port(first));
         self.pause(wait, || missing).await
     }
 
-    /// From when what is in the subnet ages, and how long it may be on a wire.
+    /// The time from which packets in the subnet age, and how long one may be on a wire.
     fn age_question(&self, ticket: Ticket, lanes: VlSet, wait: &Wait) -> Result<AgeQuestion, SubnetError> {
-        // A fence closes what a host hands to its port from then on. What the port had mapped to a lane before stands
-        // there, and no device can be asked: assumption `fenced-lanes-run-empty`.
+        // A fence closes what a host hands to its port from then on. Packets that the port had mapped to a lane before
+        // stand there, and no device can be asked: assumption `fenced-lanes-run-empty`.
         let held_ns = self.sources.settle_ns().unwrap_or(0);
         if held_ns > 0 {
             tracing::info!(assumption = "fenced-lanes-run-empty", settle_ns = held_ns, "{}", wait.awaited);
@@ -141,8 +141,8 @@ impl<T: Transport> Manager<T> {
         Ok(AgeQuestion { ticket, lanes, since_ns: wait.begin_ns.saturating_add(held_ns), wire_ns })
     }
 
-    /// What stands in switches ages from the last write on. A packet that an end port holds back has met no entry yet,
-    /// and meets the present ones when it is sent.
+    /// Packets in switches age from the last write on. A packet that an end port holds back has met no entry yet, and
+    /// meets the present ones when it is sent.
     fn vacating_question(&self, ticket: Ticket, wait: &Wait) -> Result<AgeQuestion, SubnetError> {
         let wire_ns = wire_ns(&self.topology("waiting for a barrier")?.fabric);
         Ok(AgeQuestion { ticket, lanes: VlSet::EMPTY, since_ns: wait.begin_ns, wire_ns })
@@ -154,7 +154,7 @@ impl<T: Transport> Manager<T> {
         Ok(devices.into_iter().filter(|&node| topology.fabric.node(node).is_switch()).collect())
     }
 
-    /// Of the switches that are there those that packets may be in.
+    /// The present switches that packets may be in.
     fn aging_switches(&self) -> Result<Vec<NodeId>, SubnetError> {
         let mut switches = self.live_switches()?;
         if let Some(through) = &self.ways_through {

@@ -107,14 +107,14 @@ impl<T: Transport> Manager<T> {
     async fn pause(&mut self, wait: &mut Wait, missing: impl FnOnce() -> String) -> Result<(), SubnetError> {
         let now_ns = self.transport.now_ns();
         if now_ns - wait.begin_ns >= self.timing.barrier_ns {
-            return Err(self.out_of_patience(wait, missing()));
+            return Err(self.timed_out(wait, missing()));
         }
         self.wait_until(now_ns.saturating_add(wait.pause_ns)).await?;
         wait.pause_ns = (wait.pause_ns * 2).min(self.timing.poll_most_ns.max(1));
         Ok(())
     }
 
-    fn out_of_patience(&self, wait: &Wait, missing: String) -> SubnetError {
+    fn timed_out(&self, wait: &Wait, missing: String) -> SubnetError {
         let waited_ms = (self.transport.now_ns() - wait.begin_ns) / 1_000_000;
         SubnetError::BarrierTimeout { awaited: wait.awaited.clone(), waited_ms, missing }
     }
@@ -128,7 +128,7 @@ impl<T: Transport> Manager<T> {
     /// The most switches that a packet under way may have before it.
     ///
     /// # Errors
-    /// Unknown: then no time and no number of rounds proves anything.
+    /// The number is unknown: then no time and no number of rounds proves anything.
     fn longest_way(&self, awaited: &str) -> Result<u32, SubnetError> {
         let unknown = || SubnetError::NoVerdict {
             awaited: awaited.to_string(),
@@ -156,7 +156,7 @@ impl<T: Transport> Manager<T> {
 }
 
 impl<T: Transport> Manager<T> {
-    /// Why there will be no proof, with the name of the device or port concerned.
+    /// The error that states why there will be no proof, with the name of the device or port concerned.
     fn no_verdict(&self, wait: &Wait, reason: &NoVerdict) -> SubnetError {
         let name = reason.about().zip(self.topology.as_ref()).map(|(about, known)| match about {
             Subject::Device(device) => known.fabric.describe_node(device),

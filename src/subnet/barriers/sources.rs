@@ -39,7 +39,7 @@ impl<T: Transport> Manager<T> {
             }
             let waiting: Vec<PortId> = judge.waiting().collect();
             if let Some(&first) = waiting.first() {
-                let missing = format!("{} end ports, first {}", waiting.len(), self.port_name(first));
+                let missing = format!("{} end ports, first {}", waiting.len(), self.describe_port(first));
                 self.pause(&mut wait, || missing).await?;
             }
         }
@@ -57,7 +57,7 @@ impl<T: Transport> Manager<T> {
         self.wait_until(wait.begin_ns.saturating_add(settle_ns)).await?;
         // Recorded before the first `Set`: if one fails below, some ports may be closed, and later tables must keep
         // that half closed.
-        self.set_fence(&Fence { stage: FenceStage::Retired(half.other()), ..Fence::default() });
+        self.adopt_fence(&Fence { stage: FenceStage::Retired(half.other()), ..Fence::default() });
         let alive: Vec<PortId> = ports.iter().copied().filter(|&port| self.is_linked(port)).collect();
         let reserved = self.reserved_sl();
         let mut judge = FenceJudge::new(ticket, half, alive.iter().copied()).sparing(reserved);
@@ -82,8 +82,8 @@ impl<T: Transport> Manager<T> {
             Verdict::Proof(moved) => Ok(moved),
             Verdict::NoVerdict(reason) => Err(self.no_verdict(&wait, &reason)),
             Verdict::Pending => {
-                let first = open.first().map(|&port| self.port_name(port)).unwrap_or_default();
-                Err(self.out_of_patience(&wait, format!("{} end ports do not accept VL 15, first {first}", open.len())))
+                let first = open.first().map(|&port| self.describe_port(port)).unwrap_or_default();
+                Err(self.timed_out(&wait, format!("{} end ports do not accept VL 15, first {first}", open.len())))
             }
         }
     }
@@ -114,7 +114,7 @@ impl<T: Transport> Manager<T> {
         Ok(answers.iter().map(|answer| ActiveHalf::decode(smp_data(answer))).collect())
     }
 
-    pub(super) fn port_name(&self, port: PortId) -> String {
+    pub(super) fn describe_port(&self, port: PortId) -> String {
         self.topology.as_ref().map_or_else(|| format!("{port:?}"), |known| known.fabric.describe_port(port))
     }
 }

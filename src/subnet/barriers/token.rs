@@ -106,15 +106,15 @@ impl<T: Transport> Manager<T> {
             }
             // Reports come unrequested, outside any exchange, so this loop reads the transport itself.
             if let Some(datagram) = self.recv(ask_at_ns).await? {
-                let answer = self.sort_in(datagram).await?;
+                let answer = self.dispatch(datagram).await?;
                 self.counts.late += u64::from(answer.is_some());
                 continue;
             }
             let now_ns = self.transport.now_ns();
             if now_ns - wait.begin_ns >= self.timing.barrier_ns {
                 let waiting: Vec<PortId> = judge.waiting().collect();
-                let missing = format!("{} leaves, first behind {}", waiting.len(), self.port_name(waiting[0]));
-                return Err(self.out_of_patience(&wait, missing));
+                let missing = format!("{} leaves, first behind {}", waiting.len(), self.describe_port(waiting[0]));
+                return Err(self.timed_out(&wait, missing));
             }
             self.ask_leaves(judge, lanes).await?;
             ask_at_ns = self.transport.now_ns().saturating_add(self.timing.timeout_ns);

@@ -7,7 +7,8 @@ use crate::subnet::{Leaving, SubnetError};
 use crate::transport::Transport;
 
 impl<T: Transport> Manager<T> {
-    /// Waits until every device has sent off what stood in it, so many times in a row.
+    /// Waits until every device has sent off the packets that stood in it, as many times in a row as `leaving` has
+    /// rounds.
     pub(in crate::subnet) async fn await_vacated(
         &mut self,
         ticket: Ticket,

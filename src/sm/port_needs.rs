@@ -1,15 +1,15 @@
-//! What a port needs besides PortInfo before it may carry data: an arbitration list with every lane, and a partition.
+//! The needs of a port besides PortInfo before it may carry data: an arbitration list with every lane, and a partition.
 //!
 //! A lane without an entry never sends and so never drains (docs/PROOF.md, M3). A port whose list already serves every
 //! lane keeps it, whichever manager wrote it. [`partitions`] sees to the partition.
 
 use super::error::SmError;
-use super::partitions;
+use super::partitions::{self, answered};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::VlSet;
-use crate::subnet::{Ask, AskResult, FailingAs, Manager, RequestTarget, SubnetError};
+use crate::subnet::{Ask, FailingAs, Manager, RequestTarget, SubnetError};
 use crate::transport::Transport;
-use crate::wire::{AttributeId, Method, SMP_DATA_SIZE, VlArbitrationBlock, VlArbitrationEntry, VlArbitrationTable};
+use crate::wire::{AttributeId, Method, VlArbitrationBlock, VlArbitrationEntry, VlArbitrationTable};
 
 /// The weight of each lane, in units of 64 bytes.
 const WEIGHT: u8 = 64;
@@ -77,15 +77,6 @@ pub(super) async fn serve_lanes<T: Transport>(
         fault.get_or_insert(SmError::NotTaken { port: fabric.describe_port(*port), setting: "VLArbitrationTable" });
     }
     fault.map_or(Ok(()), Err)
-}
-
-/// What a device answered; none where it refused or was silent, which is on record.
-pub(super) fn answered(answer: AskResult) -> Result<Option<Box<[u8; SMP_DATA_SIZE]>>, SmError> {
-    match answer {
-        Ok(data) => Ok(Some(data)),
-        Err(error) if error.is_fatal() => Err(error.into()),
-        Err(_) => Ok(None),
-    }
 }
 
 /// Whether a list has every lane with a positive weight.

@@ -22,7 +22,7 @@ use async_trait::async_trait;
 const LOOK_AGAIN_NS: u64 = 20_000_000;
 
 /// A manager that posts its progress, and whose SA knows the next routing.
-pub struct Watched<T> {
+pub struct ReportingManager<T> {
     pub(super) manager: Manager<T>,
     mailbox: SharedMailbox,
     responder: SharedResponder,
@@ -31,10 +31,10 @@ pub struct Watched<T> {
     pub(super) trail: Trail,
 }
 
-impl<T: Transport> Watched<T> {
-    pub(super) fn new(manager: Manager<T>, context: &Context) -> Watched<T> {
+impl<T: Transport> ReportingManager<T> {
+    pub(super) fn new(manager: Manager<T>, context: &Context) -> ReportingManager<T> {
         let (mailbox, responder) = (context.mailbox.clone(), context.responder.clone());
-        Watched { manager, mailbox, responder, config: context.config.clone(), trail: Trail::default() }
+        ReportingManager { manager, mailbox, responder, config: context.config.clone(), trail: Trail::default() }
     }
 
     /// The manager.
@@ -89,7 +89,7 @@ impl<T: Transport> Watched<T> {
 }
 
 #[async_trait(?Send)]
-impl<T: Transport> SubnetManager for Watched<T> {
+impl<T: Transport> SubnetManager for ReportingManager<T> {
     as_the_manager!();
 
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {
@@ -152,7 +152,7 @@ impl<T: Transport> SubnetManager for Watched<T> {
     }
 
     /// Answers about the half in use stay valid.
-    fn outlook_is(&mut self, outlook: Outlook) {
+    fn set_outlook(&mut self, outlook: Outlook) {
         if let Err(error) = directory::publish(&self.manager, &self.responder, &self.config, outlook) {
             tracing::warn!(%error, "the SA answers from what it knew before");
         }

@@ -17,7 +17,8 @@ use crate::tables::SlToVl;
 use crate::transport::Transport;
 use crate::wire::{AttributeId, SlToVlMappingTable};
 
-/// Opens every end port that discards service levels. Says what that leaves unproved; nothing if none does.
+/// Opens every end port that discards service levels. Returns what that leaves unproved; `None` if no end port discards
+/// any.
 ///
 /// # Errors
 /// The subnet cannot be swept, or the port failed.
@@ -57,7 +58,7 @@ pub(super) async fn open_ends<T: Transport>(
         |wanted: SlToVl, answer: AskResult| answer.is_ok_and(|held| SlToVlMappingTable::decode(&held).0 == wanted.0);
     let rest = closed.iter().zip(answers).filter(|((_, wanted), answer)| !is_open(*wanted, answer.clone()));
     let rest: Vec<PortId> = rest.map(|((port, _), _)| *port).collect();
-    manager.ends_are_closed(&rest);
+    manager.set_closed_ends(&rest);
     let opened = closed.len() - rest.len();
     Ok((!closed.is_empty()).then(|| {
         let left = if rest.is_empty() { String::new() } else { format!(", and {} do not take it", rest.len()) };

@@ -21,6 +21,13 @@ const MATCHES_CAPABILITIES: u16 = 1 << 13;
 /// FDR and EDR (7), 2x (13), HDR (15) and NDR (17); the superset modifier also applies to CapabilityMask2 (10).
 const CAPABILITIES2: u32 = 1 << 3 | 1 << 6 | 1 << 7 | 1 << 10 | 1 << 13 | 1 << 15 | 1 << 17;
 
+/// SAClassPortInfo:CapabilityMask, bit 9: multicast groups of unreliable datagrams are served.
+const SERVES_GROUPS: u16 = 1 << 9;
+
+/// SAClassPortInfo:CapabilityMask2, bit 12: ports may join as full members that only send. Without it, IPoIB joins as a
+/// member that receives, and connection managers refuse such joins.
+const TAKES_SENDERS: u32 = 1 << 12;
+
 impl Sa {
     /// Answers one MAD of this class: the datagrams to send.
     pub(super) fn respond(&mut self, asked: &Datagram, mad: &SaMad, now_ns: u64) -> Vec<Datagram> {
@@ -74,7 +81,10 @@ impl Sa {
         if mad.method != Method::Get {
             return mad.refusal(status::UNSUPPORTED_METHOD_ATTRIBUTE);
         }
-        let mut info = ClassPortInfo::new(2, MATCHES_CAPABILITIES, CAPABILITIES2, self.limits.resp_time_value);
+        let serves_groups = self.directory.as_ref().is_some_and(|directory| directory.facts().multicast.is_some());
+        let (groups, groups2) = if serves_groups { (SERVES_GROUPS, TAKES_SENDERS) } else { (0, 0) };
+        let (first, second) = (MATCHES_CAPABILITIES | groups, CAPABILITIES2 | groups2);
+        let mut info = ClassPortInfo::new(2, first, second, self.limits.resp_time_value);
         (info.redirect_qp, info.redirect_q_key) = (1, GENERAL_SERVICES_Q_KEY);
         info.trap_q_key = GENERAL_SERVICES_Q_KEY;
         let mut data = [0; SA_DATA_SIZE];

@@ -261,6 +261,8 @@ impl MulticastGroups {
             }
             Entry::Vacant(free) => free.insert(GroupMembership { port_gid, join_state: 0, is_proxy: by != port, by }),
         };
+        // From when a port asks itself, it is nobody else's to take out.
+        member.is_proxy &= by != port;
         let before = member.join_state;
         member.join_state |= join_state;
         let after = member.join_state;

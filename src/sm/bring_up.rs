@@ -129,13 +129,14 @@ async fn take_over<T: Transport>(
     let (config, sm) = (&context.config, found.sm_port);
     let BringUpTarget { fabric, used, is_trial } = target;
     let top = fabric.max_lid().unwrap_or_default();
-    let installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
+    let mut installed = installed::read(manager, &fabric, &found.port_states, sm, top).await?;
     manager.set_closed_ends(&installed.closed_ends(&fabric));
     // A proof cannot cover unknown tables: a device that does not report its own is left out, if the rest can do
     // without it.
     if let Some(device) = installed.silent.first().filter(|_| manager.can_leave_out(&installed.unread)) {
         return Err(SmError::Unread { device: device.clone() });
     }
+    let first = steady_where_idle(&fabric, &found.port_states, &mut installed.tables, &config.policy);
     let input = RecoveryInput {
         fabric: fabric.clone(),
         tables: installed.tables.clone(),
@@ -157,6 +158,7 @@ async fn take_over<T: Transport>(
         return Err(SmError::Foreign { why: why.to_string() });
     }
     part_from_later(manager, found, &fabric).await?;
+    manager.apply_each(&fabric, &first).await?;
     let taken = match verdict {
         Verdict::Adoptable { used, lost } => adopt(fabric, installed, used, &lost),
         Verdict::AdoptableOnAnyLanes { why, tables, writes } => {
@@ -174,6 +176,21 @@ async fn take_over<T: Transport>(
         }
     };
     taken.set_up(manager, config, sm, routing.instead).await.map(Some)
+}
+
+/// Gives devices without a link that is up the SL-to-VL tables of the steady state: the manager's own host or switch
+/// after a power cycle, which cannot be left for later. No packet meets these tables before the links are up. Returns
+/// the writes.
+fn steady_where_idle(fabric: &Fabric, states: &[PortState], tables: &mut SubnetTables, policy: &Policy) -> Vec<Write> {
+    let is_up = |&port: &PortId| {
+        fabric.peer(port).is_some() && matches!(states[port.index()], PortState::Armed | PortState::Active)
+    };
+    let is_idle = |node: NodeId| fabric.ports_of(node).find(is_up).is_none();
+    let steady = Lanes::of_fabric(fabric, policy.reserved_sl).steady(policy.partition);
+    let mut writes = writes_between(fabric, Some(tables), &tables.lfts, steady);
+    writes.retain(|write| matches!(write, Write::SlToVl { node, .. } if is_idle(*node)));
+    writes.iter().for_each(|write| tables.apply(fabric, write));
+    writes
 }
 
 /// A subnet that carries traffic, as it is taken over.

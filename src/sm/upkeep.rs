@@ -167,6 +167,7 @@ impl<T: Transport> Upkeep<T> {
     ) -> Result<Option<LifecycleEvent>, SmError> {
         // What was found by the last command is seen while this one works: a change takes long.
         self.show(context);
+        self.follow_switches(context);
         let began_ns = self.now_ns();
         let event = match command {
             LifecycleCommand::Glance => {

@@ -238,11 +238,29 @@ fn a_membership_is_its_own_ports_to_change_and_one_by_proxy_anybodys_in_the_part
     let by_proxy = own(&bench, 2, broadcast(0xFFFF));
     assert_eq!(set(&mut bench, 0, &[], &by_proxy).map(|own| own.proxy_join), Ok(true));
     assert!(delete(&mut bench, 3, &by_proxy).is_ok());
+    // From when a port asks itself, the membership is its own.
+    assert_eq!(set(&mut bench, 0, &[], &by_proxy).map(|own| own.proxy_join), Ok(true));
+    assert_eq!(set(&mut bench, 2, &[], &by_proxy).map(|own| own.proxy_join), Ok(false));
+    assert_eq!(delete(&mut bench, 3, &by_proxy), REFUSED);
     let nobody = M { port_gid: Gid { guid: Guid(0xDEAD), ..by_proxy.port_gid }, ..by_proxy.clone() };
     assert_eq!(set(&mut bench, 0, &[], &nobody), REFUSED);
     let elsewhere = M { port_gid: Gid { prefix: 0xFEC0_0000_0000_0001, ..by_proxy.port_gid }, ..by_proxy };
     assert_eq!(set(&mut bench, 0, &[], &elsewhere), Err(status::INVALID_GID));
     assert_eq!(delete(&mut bench, 0, &elsewhere), Err(status::INVALID_GID));
+}
+
+/// Hosts read there whether they may join as members that only send.
+#[test]
+fn the_class_says_that_groups_are_served_where_they_are() {
+    let without = DirectoryFacts { multicast: None, ..facts() };
+    for (facts, serves) in [(facts(), true), (without, false)] {
+        let mut bench = Bench::over(facts, SaLimits::default());
+        let mad = SaMad::new(Method::Get, SaAttributeId::ClassPortInfo, ComponentMask::NONE, [0; SA_DATA_SIZE]);
+        let answers = bench.sa.answer(&bench.datagram(&mad), 0).unwrap();
+        let info = ClassPortInfo::from_front(&SaMad::decode(&answers[0].bytes).unwrap().data);
+        let said = (info.capability_mask >> 9 & 1 == 1, info.capability_mask2 >> 12 & 1 == 1);
+        assert_eq!(said, (serves, serves));
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::support::thorough::is_thorough;
 use reconfig::fabric::PortId;
 use reconfig::ids::{Guid, Lid, PortNum};
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
-use reconfig::sm::REJOIN_NS;
+use reconfig::sm::{REJOIN_NS, SubnetArrival};
 use reconfig::wire::sa::{ComponentMask, McMemberRecord, Record, SaMad};
 use reconfig::wire::{AttributeId, Gid, Method, PortState, status};
 use std::collections::{BTreeMap, BTreeSet};
@@ -173,6 +173,47 @@ fn a_switch_that_was_off_for_a_moment_gets_its_rows_back() {
         all.iter().for_each(|host| _ = join(&scene, host, BROADCAST));
         scene.pass(S);
         assert_eq!(wrong(&scene, MLID, &all, &all), [""; 0], "{name}: {:?}", scene.failures());
+    }
+}
+
+/// The loss is noticed, and the switch is back before the loss has been followed.
+#[test]
+fn a_switch_that_blinks_after_a_managers_start_gets_its_rows_back() {
+    for away_ms in [5, 10, 20, 30, 70, 300] {
+        let mut scene = up("fat-tree:4,2", SETUP, &[]);
+        let all = hosts(&scene);
+        all.iter().for_each(|host| _ = join(&scene, host, BROADCAST));
+        scene.pass(S);
+        let mut scene = scene.another(SETUP);
+        assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+        all.iter().for_each(|host| _ = join(&scene, host, BROADCAST));
+        scene.pass(2 * S);
+        let leaf = scene.node("leaf-2");
+        scene.transport.with(|sim| sim.kill(leaf));
+        scene.pass(away_ms * MS);
+        scene.transport.with(|sim| sim.revive(leaf));
+        scene.pass(10 * S);
+        all.iter().for_each(|host| _ = join(&scene, host, BROADCAST));
+        scene.pass(2 * S);
+        assert_eq!(wrong(&scene, MLID, &all, &all), [""; 0], "{away_ms} ms: {:?}", scene.failures());
+    }
+}
+
+/// The manager's own host, or its switch, was switched off and on: what they hold carries nothing yet, and the rest is
+/// taken over as without groups.
+#[test]
+fn what_the_manager_needs_itself_may_have_been_switched_off_and_on() {
+    for device in ["host-1 HCA-1", "leaf-1"] {
+        let scene = up("fat-tree:4,2", SETUP, &[]);
+        let node = scene.node(device);
+        scene.transport.with(|sim| sim.kill(node));
+        let mut heir = scene.another(SETUP);
+        heir.transport.with(|sim| sim.revive(node));
+        assert!(heir.until(30 * S, |heir| heir.arrival().is_some()), "{device}: {:?}", heir.failures());
+        let arrival = heir.arrival();
+        assert!(matches!(arrival, Some(SubnetArrival::Adopted | SubnetArrival::Recovered { .. })), "{arrival:?}");
+        heir.pass(20 * S);
+        assert_eq!((heir.unreached(&[]), heir.failures()), (vec![], vec![]), "{device}");
     }
 }
 

@@ -248,6 +248,13 @@ fn places_of(fabric: &Fabric, switch: NodeId, ports: impl Iterator<Item = PortNu
 }
 
 impl<T: Transport> Upkeep<T> {
+    /// Forgets the tables of switches that the last look did not find: one that is back at the next has lost them.
+    pub(super) fn follow_switches(&mut self, context: &Context) {
+        if self.reserved_level(context).is_some() {
+            self.groups.follow(&self.driver.subnet().manager, self.driver.running());
+        }
+    }
+
     /// Brings the tables of switches nearer to what groups need. The step is as long as an event of the subnet may have
     /// to wait.
     pub(super) async fn tend_groups(&mut self, context: &Context) -> Result<(), SmError> {

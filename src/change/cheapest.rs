@@ -1,9 +1,9 @@
 //! The cheapest scheme that is proved: `ordered`, which asks nothing of hosts, or `double`, which always works.
 
 use super::unserved::unserved;
-use super::{ChangeError, ChangeInput, Groundwork, Outset, PlannedChange, Prepared, refused, repairing, writes};
+use super::{ChangeError, ChangeInput, Groundwork, Outset, PlannedChange, Prepared, refused, repairing};
 use crate::fabric::summary::counted;
-use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, SmpRate, Wave};
+use crate::plan::{Barrier, Observer, Phase, Plan, PlanSize, Scheme, SmpRate, Wave};
 use crate::routing::RouteError;
 use crate::verify::Scope;
 use crate::vet::PlanVerdict;
@@ -50,32 +50,37 @@ pub(super) fn cheapest<V: PlanVerdict>(input: ChangeInput<'_>, settle_ns: u64) -
         Err(ChangeError::Route(why)) => return unguided(&input, why),
         ground => ground?,
     };
-    // What `double` would take is soon counted. The order in which its lanes run empty is not found before it is
-    // needed.
-    let (ordered, outlined) = rayon::join(|| ground.planned(Scheme::Ordered), || ground.outlined());
+    // What `double` would write is soon counted. Neither its writes nor the order in which its lanes run empty are found
+    // before they are needed.
+    let (ordered, double) = rayon::join(|| ground.planned(Scheme::Ordered), || ground.size_of_double());
     let noted = |whole: PlannedChange| {
-        let why = outlined.as_ref().map_or_else(ChangeError::to_string, |double| dearer(double, &whole.plan));
+        let why = double.as_ref().map_or_else(ChangeError::to_string, |double| dearer(*double, &whole.plan));
         noting(whole, Scheme::Double, &why)
     };
     let ordered = match ground.in_one_wave(ordered, noted) {
         Ok(whole) => return Ok(whole),
         Err(ordered) => *ordered,
     };
-    let (ordered, outline) = match (ordered, outlined) {
-        (Ok(ordered), Ok(outline)) => (ordered, outline),
-        (Ok(ordered), Err(why)) => {
-            let ordered = noting(ordered, Scheme::Double, &why.to_string());
-            return ground.vetted(ordered, refused).map_err(|ordered| neither(ordered, why));
-        }
+    let without_double = |ordered, why: ChangeError| {
+        let ordered = noting(ordered, Scheme::Double, &why.to_string());
+        ground.vetted(ordered, refused).map_err(|ordered| neither(ordered, why))
+    };
+    let (ordered, double) = match (ordered, double) {
+        (Ok(ordered), Ok(double)) => (ordered, double),
+        (Ok(ordered), Err(why)) => return without_double(ordered, why),
         (Err(ordered), _) => return by_double(&ground, ordered),
     };
     if !has_lost(&ordered.plan) || !keeps_hosts_waiting(&ordered.plan) {
-        let why = dearer(&outline, &ordered.plan);
+        let why = dearer(double, &ordered.plan);
         // What is proved is not given up for what is not.
         return ground
             .vetted(noting(ordered, Scheme::Double, &why), refused)
             .or_else(|ordered| by_double(&ground, ordered));
     }
+    let outline = match ground.outlined() {
+        Ok(outline) => outline,
+        Err(why) => return without_double(ordered, why),
+    };
     let weighed = weigh(&ordered.plan, &outline, settle_ns);
     if weighed.taken == Scheme::Ordered {
         let ordered = noting(ordered, Scheme::Double, &weighed.why);
@@ -83,10 +88,7 @@ pub(super) fn cheapest<V: PlanVerdict>(input: ChangeInput<'_>, settle_ns: u64) -
     }
     let double = match ground.planned(Scheme::Double) {
         Ok(double) => double,
-        Err(why) => {
-            let ordered = noting(ordered, Scheme::Double, &why.to_string());
-            return ground.vetted(ordered, refused).map_err(|ordered| neither(ordered, why));
-        }
+        Err(why) => return without_double(ordered, why),
     };
     ground.vetted(noting(double, Scheme::Ordered, &weighed.why), refused).or_else(|double| {
         let ordered = noting(ordered, Scheme::Double, &double.to_string());
@@ -156,16 +158,16 @@ fn pair_time(smps: u64) -> String {
 }
 
 /// Why a change by `double` is passed over where one by `ordered` waits for nothing.
-fn dearer(double: &Plan, ordered: &Plan) -> String {
-    format!("it takes {}, and moves every host; scheme ordered {}", size(double), size(ordered))
+fn dearer(double: PlanSize, ordered: &Plan) -> String {
+    format!("it takes {}, and moves every host; scheme ordered {}", size(double), size(ordered.size()))
 }
 
 /// What a plan writes, in words.
-pub(super) fn size(plan: &Plan) -> String {
-    if writes(plan) == 0 {
+pub(super) fn size(plan: PlanSize) -> String {
+    if plan.writes == 0 {
         return "no write".to_string();
     }
-    format!("{} in {}", counted(writes(plan), "write"), counted(plan.waves().len(), "wave"))
+    format!("{} in {}", counted(plan.writes, "write"), counted(plan.waves, "wave"))
 }
 
 /// Whether something died.

@@ -282,11 +282,14 @@ fn wait(barrier: Barrier, plan: &Plan, settle: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::change::engine_named;
     use crate::fabric::generate::{Options, generate};
+    use crate::fabric::{Fabric, PortId};
     use crate::ids::{Half, Lid, Lmc, PortNum, Sl, Vl};
     use crate::lid;
-    use crate::plan::Policy;
-    use crate::routing::{Demand, Engine, UpDown};
+    use crate::plan::{Arming, LanePartition, Policy};
+    use crate::routing::{Demand, Engine, Parameters, UpDown};
+    use crate::tables::{SlToVl, SubnetTables};
     use crate::verify::{Cycle, Dependency, EntryAge, NamedDevice, PortLane, Refusal};
     use std::sync::Arc;
 
@@ -335,5 +338,123 @@ mod tests {
         assert!(["leaf-7", "spine-9"].iter().all(|switch| note.contains(switch)), "{note}");
         let read = Plan::from_json(&change.plan.to_json()).unwrap();
         assert_eq!(read.draft().notes, change.plan.draft().notes);
+    }
+
+    /// A fabric, routed, with what a change begins with.
+    struct Standing {
+        fabric: Arc<Fabric>,
+        engine: Box<dyn Engine>,
+        tables: SubnetTables,
+        layers: u8,
+    }
+
+    impl Standing {
+        fn of(topology: &str, engine: &str, data_vls: u8) -> Standing {
+            let plain = generate(&topology.parse().unwrap(), &Options::default()).unwrap();
+            let plain = plain.with_capabilities(data_vls, topology.len() % 2 == 0);
+            let fabric = Arc::new(lid::assign(&plain, Lmc::masked(1)).unwrap());
+            let engine = engine_named(engine, &Parameters::default()).unwrap();
+            let demand = Demand::all(&fabric, 1).within(data_vls / 2);
+            let function = engine.route(&fabric, &demand).unwrap();
+            let tables = lid::bring_up(&fabric, &function, data_vls);
+            assert!(function.path_layers().is_none(), "every source may send by every path");
+            Standing { layers: function.layers(), fabric, engine, tables }
+        }
+
+        fn input(&self, left: Fabric, policy: Policy) -> ChangeInput<'_> {
+            let left = Arc::new(left);
+            ChangeInput {
+                before: self.fabric.clone(),
+                surviving: left.clone(),
+                after: left,
+                tables: self.tables.clone(),
+                layers: self.layers,
+                ways: None,
+                old: Half::Lower,
+                both_halves: false,
+                engine: &*self.engine,
+                scheme: Scheme::Double,
+                policy,
+                sm: self.fabric.end_ports().next().unwrap(),
+                base: None,
+            }
+        }
+    }
+
+    /// What is counted is what the plan writes: after losses and joins, whatever the policy, and where tables are held
+    /// pair by pair.
+    #[test]
+    fn what_double_writes_is_counted_without_its_writes() {
+        let (mut counted, mut refused, mut joins) = (0, 0, 0);
+        for (topology, engine) in [("fat-tree:4,3", "fat-tree"), ("torus:4x4,1", "up-down"), ("ring:6,2", "up-down")] {
+            for data_vls in [1, 4] {
+                let standing = Standing::of(topology, engine, data_vls.max(2));
+                let fabric = &*standing.fabric;
+                let ends: Vec<PortId> = fabric.links().map(|(end, _)| end).collect();
+                let switch = fabric.switches().last().unwrap();
+                let policies = [
+                    Policy::default(),
+                    Policy { arming: Arming::Hold, ..Policy::default() },
+                    Policy { arming: Arming::HoldEach, ..Policy::default() },
+                    Policy { partition: LanePartition::Standing, ..Policy::default() },
+                ];
+                for (at, policy) in policies.into_iter().enumerate() {
+                    let lost = |left| standing.input(left, policy);
+                    let mut held = lost(fabric.without_links(&[ends[at]]));
+                    for node in [fabric.switches().next().unwrap(), switch] {
+                        let pairs = Arc::make_mut(&mut held.tables.sl_to_vl[node.index()]);
+                        let ports = fabric.node(node).num_ports;
+                        pairs.set(ports, PortNum(1), PortNum(2), SlToVl::from_fn(|_| Vl::default()));
+                    }
+                    let joined = ChangeInput {
+                        before: Arc::new(fabric.without_links(&[ends[at + 3]])),
+                        surviving: standing.fabric.clone(),
+                        after: standing.fabric.clone(),
+                        ..lost(fabric.clone())
+                    };
+                    let inputs = [
+                        lost(fabric.without_links(&[ends[ends.len() - 1 - at]])),
+                        lost(fabric.without_nodes(&[switch])),
+                        held,
+                        joined,
+                    ];
+                    for input in inputs {
+                        let Ok(ground) = Groundwork::of(&ChangeInput { base: None, ..input.clone() }) else { continue };
+                        match (ground.size_of_double(), ground.outlined()) {
+                            (Ok(size), Ok(plan)) => {
+                                assert_eq!(size, plan.size(), "{topology}, {policy:?}");
+                                counted += 1;
+                                joins += usize::from(*input.before != *standing.fabric);
+                            }
+                            (Err(one), Err(other)) => {
+                                assert_eq!(one.to_string(), other.to_string());
+                                refused += 1;
+                            }
+                            (one, other) => panic!("{topology}, {policy:?}: {:?}, {:?}", one.is_ok(), other.is_ok()),
+                        }
+                    }
+                }
+            }
+        }
+        assert!(counted > 60 && joins > 10, "{counted} counted, {refused} refused, {joins} joins");
+    }
+
+    /// Pairs that the first change does not serve are counted as left for the second, and as long as it lasts.
+    #[test]
+    fn pairs_that_a_part_leaves_are_counted() {
+        let standing = Standing::of("torus:4x4,2", "dfsssp", 4);
+        let pace = Pace { smps: ONE_EACH, lifetime_ns: 1, settle_ns: Some(0) };
+        let (mut parts, mut wholes) = (0, 0);
+        for switch in standing.fabric.switches().skip(1) {
+            let input = standing.input(standing.fabric.without_nodes(&[switch]), Policy::default());
+            let Some(part) = super::super::prepare_partly(&input) else { continue };
+            let plan = part.plan.plan();
+            let (out, served) = served(plan);
+            let outage = outage(plan, pace);
+            assert_eq!(outage.left, out - served);
+            assert!(outage.pairs_ns >= u128::from(outage.left) * u128::from(outage.last_ns), "{outage:?}");
+            (parts, wholes) = (parts + usize::from(outage.left > 0), wholes + usize::from(outage.left == 0));
+        }
+        assert!(parts > 0 && wholes > 0, "{parts} serve a part, {wholes} all");
     }
 }

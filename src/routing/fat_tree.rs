@@ -536,14 +536,21 @@ impl<'a> Tree<'a> {
         let target = self.problem.ends[ends.start].row;
         for tree in ends.start * paths..ends.end * paths {
             let mut strays = std::mem::take(&mut strays[tree]);
+            if strays.is_empty() {
+                continue;
+            }
+            // Read once: a forest lies row by row.
+            let mut next: Vec<u32> =
+                (0..net.rows()).map(|row| self.forest.channel(net, row, tree).unwrap_or(NONE)).collect();
             while let Some(&first) = strays.first() {
                 let before = strays.len();
                 // Existing dependencies are preferred as long as they help: new ones would obstruct others.
-                strays.retain(|&row| !self.lead(row as usize, target, tree, false));
+                strays.retain(|&row| !lead(net, &mut self.dependencies, &mut next, row as usize, target, false));
                 if strays.len() < before {
                     continue;
                 }
-                let Some(led) = strays.iter().position(|&row| self.lead(row as usize, target, tree, true)) else {
+                let led = |&row: &u32| lead(net, &mut self.dependencies, &mut next, row as usize, target, true);
+                let Some(led) = strays.iter().position(led) else {
                     let [from, to] = [first as usize, target].map(|row| self.fabric.describe_node(net.node(row)));
                     return Err(format!(
                         "{from} has no way up and then down to {to}, and no other agrees with the rest"
@@ -551,29 +558,30 @@ impl<'a> Tree<'a> {
                 };
                 strays.remove(led);
             }
+            self.forest.plant(net, tree, &next);
         }
         Ok(())
     }
+}
 
-    /// Routes one row through a neighbour that has a way; `anew` permits a new dependency; false if none is possible.
-    fn lead(&mut self, row: usize, target: usize, tree: usize, anew: bool) -> bool {
-        let net = &self.problem.net;
-        for before in net.out(row) {
-            let beyond = net.channel(before).to as usize;
-            let agrees = match self.forest.channel(net, beyond, tree) {
-                None => beyond == target,
-                // The packet would come straight back.
-                Some(after) if net.channel(after).to as usize == row => false,
-                Some(after) if anew => self.dependencies.admit(net, before, after),
-                Some(after) => self.dependencies.has(net, before, after),
-            };
-            if agrees {
-                self.forest.set_channel(net, row, tree, before);
-                return true;
-            }
+/// Routes one row through a neighbour that has a way to a target; `anew` permits a new dependency; false if none is
+/// possible.
+fn lead(net: &FlatGraph, dependencies: &mut Acyclic, next: &mut [u32], row: usize, target: usize, anew: bool) -> bool {
+    for (before, channel) in net.out(row).zip(net.leaving(row)) {
+        let beyond = channel.to as usize;
+        let agrees = match next[beyond] {
+            NONE => beyond == target,
+            // The packet would come straight back.
+            after if net.channel(after).to as usize == row => false,
+            after if anew => dependencies.admit(net, before, after),
+            after => dependencies.has(net, before, after),
+        };
+        if agrees {
+            next[row] = before;
+            return true;
         }
-        false
     }
+    false
 }
 
 /// Whether the dependencies of all ways along a tree close no cycle with those so far; they are then present. The turns
@@ -602,4 +610,62 @@ fn agrees(net: &FlatGraph, tree: &SwitchTree, dependencies: &mut Acyclic, leads_
         dependencies.dismiss(net, before, after);
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+
+    /// Whether a tree is given up early or tried in full, the outcome is that of trying all of its dependencies on their
+    /// own, and nothing stays of those that are given up.
+    #[test]
+    fn a_tree_over_switches_is_refused_where_its_dependencies_are() {
+        let (mut agreeing, mut refused, mut at_once) = (0, 0, 0);
+        for topology in ["three-level:4,3,2,2,2", "fat-tree:4,3", "leaf-spine:5,3,3", "leaf-spine:4,2,2"] {
+            let whole = generate(&topology.parse().unwrap(), &Options::default()).unwrap();
+            let cables = whole.links().map(|(end, _)| end);
+            let between = cables.filter(|&end| whole.neighbour(end).is_some_and(|node| whole.node(node).is_switch()));
+            for end in between.step_by(3) {
+                let fabric = whole.without_links(&[end]);
+                let demand = Demand::all(&fabric, 1);
+                let problem = TreeProblem::new(NAME, &fabric, &demand).unwrap();
+                let levels = Levels::of(&fabric, &problem.net, leaves(&problem).swap_remove(0)).unwrap();
+                let mut tree = Tree::new(&fabric, &problem, &levels);
+                for (leaf, ends) in problem.borne().iter().enumerate() {
+                    tree.aim(problem.ends[ends.start].row).unwrap();
+                    tree.plant(leaf * 4, ends.clone());
+                }
+                let (net, fresh) = (&problem.net, tree.dependencies.clone());
+                let leads_up = |at: u32| levels.leads_up(net.channel(at).from, net.channel(at).to);
+                // The roots one after the other, as in use: what the first leave behind must not mislead the next.
+                let mut dependencies = fresh.clone();
+                for &root in &levels.from_above {
+                    let plain = SwitchTree::from(net, root as usize);
+                    let mut all = fresh.clone();
+                    let wanted = vec![true; net.rows()];
+                    let expected = plain
+                        .dependencies(net, &wanted)
+                        .into_iter()
+                        .all(|(before, after)| all.admit(net, before, after));
+                    let turning = plain.turning(net, leads_up);
+                    let mut turns = turning.iter().flat_map(|channels| every_two(net, channels));
+                    at_once += usize::from(turns.any(|(before, after)| dependencies.refuses(net, before, after)));
+                    let mut own = dependencies.clone();
+                    assert_eq!(agrees(net, &plain, &mut own, leads_up), expected, "{topology}, {root}");
+                    (agreeing, refused) = (agreeing + usize::from(expected), refused + usize::from(!expected));
+                    if expected {
+                        let mut asked = plain.dependencies(net, &wanted).into_iter();
+                        assert!(asked.all(|(before, after)| own.has(net, before, after)));
+                    } else {
+                        for (before, after) in plain.dependencies(net, &wanted) {
+                            assert_eq!(own.has(net, before, after), fresh.has(net, before, after));
+                        }
+                        dependencies = own;
+                    }
+                }
+            }
+        }
+        assert!(agreeing > 20 && refused > 20 && at_once > 5, "{agreeing} agree, {refused} do not, {at_once} at once");
+    }
 }

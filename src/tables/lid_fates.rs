@@ -179,6 +179,7 @@ mod tests {
     use crate::ids::Lmc;
     use crate::lid;
     use crate::routing::{Demand, Engine, UpDown};
+    use proptest::prelude::*;
 
     /// By node: whether a packet to `lid` in that switch arrives.
     fn arrivals(fabric: &Fabric, lfts: &[Arc<Lft>], lid: Lid) -> Vec<bool> {
@@ -212,6 +213,39 @@ mod tests {
         Arc::make_mut(&mut lfts[home.index()]).set(lid, PortNum::NO_ROUTE);
         assert_eq!(count(&lfts), 0);
         assert_eq!(count(&vec![Arc::default(); fabric.node_count()]), 0);
+    }
+
+    proptest! {
+        /// Followed together, LIDs arrive from where they arrive one by one, whatever the tables say.
+        #[test]
+        fn together_they_arrive_as_one_by_one(
+            changes in prop::collection::vec((any::<usize>(), any::<usize>(), any::<u8>()), 0..60),
+            dead in any::<usize>(),
+        ) {
+            let fabric = generate(&"torus:4x4,2".parse().expect("a topology"), &Options::default()).expect("a torus");
+            let fabric = lid::assign(&fabric, Lmc::masked(1)).expect("LIDs suffice");
+            let function = UpDown::default().route(&fabric, &Demand::all(&fabric, 1)).expect("connected");
+            let mut lfts = lid::bring_up(&fabric, &function, 1).lfts;
+            let switches: Vec<NodeId> = fabric.switches().collect();
+            let lids: Vec<Lid> = (0..120).map(Lid).collect();
+            for (switch, lid, port) in changes {
+                let switch = switches[switch % switches.len()];
+                let port = if port % 9 == 8 { PortNum::NO_ROUTE } else { PortNum(port % 9) };
+                Arc::make_mut(&mut lfts[switch.index()]).set(lids[lid % lids.len()], port);
+            }
+            let left = fabric.without_nodes(&[switches[dead % switches.len()]]);
+            let mut together = Arrivals::of(&left);
+            for some in lids.chunks(Arrivals::TOGETHER) {
+                together.take(&lfts, some);
+                for (own, &lid) in some.iter().enumerate() {
+                    let mut fates = LidFates::new(&left, &lfts, lid);
+                    for switch in left.switches() {
+                        let arrives = matches!(fates.of(switch), LidFate::Arrives(_));
+                        prop_assert_eq!(together.from(switch, own), arrives, "{} from {:?}", lid, switch);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -34,7 +34,9 @@ pub(super) fn most_pairs_first(input: &PlanInput, held: &[Arc<Lft>], wanted: &[A
         after.take(wanted, lids);
         for (own, &lid) in lids.iter().enumerate() {
             let block = lid.0 / LFT_BLOCK as u16;
-            for (&leaf, &waiting) in hosts.iter().filter(|(leaf, _)| !before.from(**leaf, own) && after.from(**leaf, own)) {
+            for (&leaf, &waiting) in
+                hosts.iter().filter(|(leaf, _)| !before.from(**leaf, own) && after.from(**leaf, own))
+            {
                 let mut at = Some(leaf);
                 while let Some(switch) = at.filter(|&node| fabric.node(node).is_switch()) {
                     let [old, new] = [held, wanted].map(|lfts| lfts[switch.index()].get(lid));

@@ -616,14 +616,43 @@ fn agrees(net: &FlatGraph, tree: &SwitchTree, dependencies: &mut Acyclic, leads_
 mod tests {
     use super::*;
     use crate::fabric::generate::{Options, generate};
+    use crate::fabric::{FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind};
+    use crate::ids::{Guid, PortNum};
+
+    /// Three pods of three leaves and two switches above them, each of which is joined with each of four cores: two
+    /// switches above one leaf have ways to each other over a core, too.
+    fn pods_below_shared_cores() -> Fabric {
+        let mut builder = FabricBuilder::new();
+        let mut used = [0u8; 37];
+        let nodes: Vec<NodeId> = (0..37)
+            .map(|at| {
+                let (kind, ports) = if at < 19 { (NodeKind::Switch, 12) } else { (NodeKind::Ca, 1) };
+                builder.node(kind, Guid(at + 1), ports, format!("node {at}"))
+            })
+            .collect();
+        let (leaves, above, cores) = (0..9, 9..15, 15..19);
+        let pods = leaves.clone().flat_map(|leaf| [9, 10].map(|first| (leaf, first + leaf / 3 * 2)));
+        let tops = above.flat_map(|above| cores.clone().map(move |core| (above, core)));
+        let hosts = leaves.clone().flat_map(|leaf| [19, 20].map(|first| (leaf, first + 2 * leaf)));
+        for (one, other) in pods.chain(tops).chain(hosts).collect::<Vec<(usize, usize)>>() {
+            let ends = [one, other].map(|at| {
+                used[at] += 1;
+                (nodes[at], PortNum(used[at]))
+            });
+            builder.link(ends[0], ends[1], LinkWidth::X4, LinkSpeed::Hdr).unwrap();
+        }
+        builder.build().unwrap()
+    }
 
     /// Whether a tree is given up early or tried in full, the outcome is that of trying all of its dependencies on their
     /// own, and nothing stays of those that are given up.
     #[test]
     fn a_tree_over_switches_is_refused_where_its_dependencies_are() {
         let (mut agreeing, mut refused, mut at_once) = (0, 0, 0);
-        for topology in ["three-level:4,3,2,2,2", "fat-tree:4,3", "leaf-spine:5,3,3", "leaf-spine:4,2,2"] {
-            let whole = generate(&topology.parse().unwrap(), &Options::default()).unwrap();
+        let made = |topology: &str| generate(&topology.parse().unwrap(), &Options::default()).unwrap();
+        let topologies = ["three-level:4,3,2,2,2", "fat-tree:4,3", "leaf-spine:5,3,3"];
+        let fabrics = topologies.map(|topology| (topology, made(topology)));
+        for (topology, whole) in fabrics.into_iter().chain([("pods below shared cores", pods_below_shared_cores())]) {
             let cables = whole.links().map(|(end, _)| end);
             let between = cables.filter(|&end| whole.neighbour(end).is_some_and(|node| whole.node(node).is_switch()));
             for end in between.step_by(3) {
@@ -635,6 +664,13 @@ mod tests {
                 for (leaf, ends) in problem.borne().iter().enumerate() {
                     tree.aim(problem.ends[ends.start].row).unwrap();
                     tree.plant(leaf * 4, ends.clone());
+                }
+                // Ways to switches turn up at none, and come down to all.
+                for (at, target) in problem.switches.iter().enumerate() {
+                    if tree.aim(target.row).is_ok() {
+                        let next = tree.chosen(at);
+                        assert!(tree.admit(&next));
+                    }
                 }
                 let (net, fresh) = (&problem.net, tree.dependencies.clone());
                 let leads_up = |at: u32| levels.leads_up(net.channel(at).from, net.channel(at).to);

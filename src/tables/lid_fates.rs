@@ -86,6 +86,14 @@ impl<'a> LidFates<'a> {
     }
 }
 
+/// By node: whether a packet to `lid` in that switch arrives at the LID's owner. `lfts` is by node. False for other
+/// nodes, and for all if the LID has no owner.
+pub fn arrivals(fabric: &Fabric, lfts: &[Arc<Lft>], lid: Lid) -> Vec<bool> {
+    let mut arrivals = Arrivals::of(fabric);
+    arrivals.take(lfts, &[lid]);
+    fabric.nodes().map(|(node, _)| arrivals.from(node, 0)).collect()
+}
+
 /// From which switches packets arrive at the owner of a LID, for several LIDs at a time: a table lies switch by switch,
 /// and ways lead from switch to switch.
 pub struct Arrivals<'a> {
@@ -180,13 +188,6 @@ mod tests {
     use crate::lid;
     use crate::routing::{Demand, Engine, UpDown};
     use proptest::prelude::*;
-
-    /// By node: whether a packet to `lid` in that switch arrives.
-    fn arrivals(fabric: &Fabric, lfts: &[Arc<Lft>], lid: Lid) -> Vec<bool> {
-        let mut arrivals = Arrivals::of(fabric);
-        arrivals.take(lfts, &[lid]);
-        fabric.nodes().map(|(node, _)| arrivals.from(node, 0)).collect()
-    }
 
     #[test]
     fn a_hole_and_a_ring_stop_what_comes_through_them() {

@@ -94,9 +94,16 @@ pub struct ChangeBase {
     pub(super) repair: Option<RepairBase>,
     /// Whether sources may send to LIDs of a port that are led each its own way.
     pub(super) is_parted: bool,
-    /// The order of switches by which the routing of an engine, with a root or without, goes up and down: of that for
-    /// which it was first asked for.
-    pub(super) order: OnceLock<((&'static str, Option<NodeId>), Option<Vec<NodeId>>)>,
+    /// That for which an order was first asked for.
+    pub(super) order: OnceLock<OrderOf>,
+}
+
+/// The order of switches by which the routing of an engine goes up and down.
+pub(super) struct OrderOf {
+    pub made_by: &'static str,
+    pub root: Option<NodeId>,
+    /// None where it has none.
+    pub order: Option<Vec<NodeId>>,
 }
 
 impl ChangeBase {

@@ -50,8 +50,8 @@ pub(super) fn cheapest<V: PlanVerdict>(input: ChangeInput<'_>, settle_ns: u64) -
         Err(ChangeError::Route(why)) => return unguided(&input, why),
         ground => ground?,
     };
-    // What `double` would write is soon counted. Neither its writes nor the order in which its lanes run empty are found
-    // before they are needed.
+    // What `double` would write is soon counted. Neither its writes nor the order in which its lanes run empty are
+    // found before they are needed.
     let (ordered, double) = rayon::join(|| ground.planned(Scheme::Ordered), || ground.size_of_double());
     let noted = |whole: PlannedChange| {
         let why = double.as_ref().map_or_else(ChangeError::to_string, |double| dearer(*double, &whole.plan));

@@ -1,5 +1,6 @@
 //! The steps of scheme `ordered`: the waves that `repair` finds, as values that a planner takes.
 
+use super::base::OrderOf;
 use super::{ChangeBase, ChangeError, Groundwork, InForce, Outset};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::lid;
@@ -95,9 +96,9 @@ impl Outset<'_> {
         let (engine, before) = (self.input.engine, &self.input.before);
         let found = || order_in_force(engine, made_by, before);
         let Some(base) = self.known() else { return found() };
-        let by = (made_by, engine.given_root());
-        let (known_by, known) = base.order.get_or_init(|| (by, found()));
-        if *known_by == by { known.clone() } else { found() }
+        let root = engine.given_root();
+        let known = base.order.get_or_init(|| OrderOf { made_by, root, order: found() });
+        if (known.made_by, known.root) == (made_by, root) { known.order.clone() } else { found() }
     }
 
     /// Whether a cable comes between two switches.
@@ -168,7 +169,7 @@ impl Sending {
             TableStep { lfts, aged_before }
         };
         let mut steps: Vec<TableStep> = found.waves.into_iter().map(step).collect();
-        if !self.parted && !(are_twins && !steps.is_empty()) {
+        if !self.parted && (!are_twins || steps.is_empty()) {
             follow(outset, &mut steps);
         }
         RepairSteps { steps, discards_turned_back: found.discards_turned_back, leaves_losses: false }

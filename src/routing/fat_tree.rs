@@ -644,8 +644,8 @@ mod tests {
         builder.build().unwrap()
     }
 
-    /// Whether a tree is given up early or tried in full, the outcome is that of trying all of its dependencies on their
-    /// own, and nothing stays of those that are given up.
+    /// Whether a tree is given up early or tried in full, the outcome is that of trying all of its dependencies by
+    /// themselves, and nothing stays of those that are given up.
     #[test]
     fn a_tree_over_switches_is_refused_where_its_dependencies_are() {
         let (mut agreeing, mut refused, mut at_once) = (0, 0, 0);

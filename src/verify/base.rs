@@ -168,8 +168,8 @@ impl ProofBase {
             && fabric.nodes().all(same_node)
     }
 
-    /// The classes of a change that stand through all of it where they do in the base, and nowhere else; none where that
-    /// cannot be shown.
+    /// The classes of a change that stand through all of it where they do in the base, and nowhere else; none where
+    /// that cannot be shown.
     pub(super) fn quiet<'b>(&'b self, walker: &Walker<'_>) -> Option<QuietClasses<'b>> {
         let begun = self.begun.as_ref()?;
         let (case, net) = (&walker.case, &walker.net);

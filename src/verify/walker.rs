@@ -241,9 +241,9 @@ impl<'a> Walker<'a> {
         self.run_over_some(classes, self.sends_halves_alike(), sink)
     }
 
-    /// Whether both halves are in use, and whoever sends to a LID on the leading group of one sends to it on that of the
-    /// other at the same moments, into the same lane; so entries that are the same lead both to the same places. Answers
-    /// are sent by one port among all those that send data.
+    /// Whether both halves are in use, and whoever sends to a LID on the leading group of one sends to it on that of
+    /// the other at the same moments, into the same lane; so entries that are the same lead both to the same places.
+    /// Answers are sent by one port among all those that send data.
     fn sends_halves_alike(&self) -> bool {
         let leaders = [Half::Lower, Half::Upper].map(|half| self.twins.of_half(half).first());
         let [Some(lower), Some(upper)] = leaders else { return false };

@@ -352,7 +352,7 @@ mod tests {
     impl Standing {
         fn of(topology: &str, engine: &str, data_vls: u8) -> Standing {
             let plain = generate(&topology.parse().unwrap(), &Options::default()).unwrap();
-            let plain = plain.with_capabilities(data_vls, topology.len() % 2 == 0);
+            let plain = plain.with_capabilities(data_vls, engine != "fat-tree");
             let fabric = Arc::new(lid::assign(&plain, Lmc::masked(1)).unwrap());
             let engine = engine_named(engine, &Parameters::default()).unwrap();
             let sm = fabric.end_ports().next().unwrap();

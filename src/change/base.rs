@@ -1,7 +1,7 @@
 //! What is known of a routing in force before anything happens to it, so that it need not be found out afterwards.
 
 use super::{ChangeError, ChangeInput, halves_in_use, repairing};
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
 use crate::plan::{self, Barrier, Phase, Plan, PlanInput, Policy, Scheme, Sending, Wave};
 use crate::repair::RepairBase;
@@ -92,6 +92,18 @@ pub struct ChangeBase {
     pub(super) vet: VetBase,
     /// What a repair begins with.
     pub(super) repair: Option<RepairBase>,
+    /// Whether sources may send to LIDs of a port that are led each its own way.
+    pub(super) is_parted: bool,
+    /// That for which an order was first asked for.
+    pub(super) order: OnceLock<OrderOf>,
+}
+
+/// The order of switches by which the routing of an engine goes up and down.
+pub(super) struct OrderOf {
+    pub made_by: &'static str,
+    pub root: Option<NodeId>,
+    /// None where it has none.
+    pub order: Option<Vec<NodeId>>,
 }
 
 impl ChangeBase {
@@ -108,7 +120,8 @@ impl ChangeBase {
             reserved: input.policy.reserved_sl,
         });
         let vet = VetBase::of(proof.map_err(ChangeError::Old)?, quiet_plan(input));
-        Ok(ChangeBase { vet, repair: repairing::base(input) })
+        let is_parted = repairing::is_parted(input);
+        Ok(ChangeBase { vet, repair: repairing::base(input), is_parted, order: OnceLock::new() })
     }
 
     /// What the prover knows.

@@ -8,7 +8,7 @@ use super::absent::absent_rows;
 use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
 use super::{
     ChangeError, ChangeInput, Prepared, is_soon_judged, prepare, prepare_baseline, prepare_cheapest, prepare_partly,
-    served, writes,
+    served,
 };
 use crate::fabric::difference::{Difference, LidConflict, Union, UnionError, align, union};
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -195,7 +195,7 @@ fn in_place_refused(input: &ChangeInput<'_>) -> Option<String> {
 
 /// What a manager does before scheme `double` ([`super::prepare_in_turn`]).
 fn comes_first(first: &Plan) -> String {
-    let ((pairs, served), writes) = (served(first), writes(first));
+    let ((pairs, served), writes) = (served(first), first.size().writes);
     format!(
         "a manager first gives ways to {served} of the {pairs} pairs of a host and a LID that have lost theirs, by {writes} \
          writes of forwarding entries; the plan is for all of them"

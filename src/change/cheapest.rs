@@ -1,9 +1,9 @@
 //! The cheapest scheme that is proved: `ordered`, which asks nothing of hosts, or `double`, which always works.
 
 use super::unserved::unserved;
-use super::{ChangeError, ChangeInput, Groundwork, Outset, PlannedChange, Prepared, refused, repairing, writes};
+use super::{ChangeError, ChangeInput, Groundwork, Outset, PlannedChange, Prepared, refused, repairing};
 use crate::fabric::summary::counted;
-use crate::plan::{Barrier, Observer, Phase, Plan, Scheme, SmpRate, Wave};
+use crate::plan::{Barrier, Observer, Phase, Plan, PlanSize, Scheme, SmpRate, Wave};
 use crate::routing::RouteError;
 use crate::verify::Scope;
 use crate::vet::PlanVerdict;
@@ -50,32 +50,37 @@ pub(super) fn cheapest<V: PlanVerdict>(input: ChangeInput<'_>, settle_ns: u64) -
         Err(ChangeError::Route(why)) => return unguided(&input, why),
         ground => ground?,
     };
-    // What `double` would take is soon counted. The order in which its lanes run empty is not found before it is
-    // needed.
-    let (ordered, outlined) = rayon::join(|| ground.planned(Scheme::Ordered), || ground.outlined());
+    // What `double` would write is soon counted. Neither its writes nor the order in which its lanes run empty are
+    // found before they are needed.
+    let (ordered, double) = rayon::join(|| ground.planned(Scheme::Ordered), || ground.size_of_double());
     let noted = |whole: PlannedChange| {
-        let why = outlined.as_ref().map_or_else(ChangeError::to_string, |double| dearer(double, &whole.plan));
+        let why = double.as_ref().map_or_else(ChangeError::to_string, |double| dearer(*double, &whole.plan));
         noting(whole, Scheme::Double, &why)
     };
     let ordered = match ground.in_one_wave(ordered, noted) {
         Ok(whole) => return Ok(whole),
         Err(ordered) => *ordered,
     };
-    let (ordered, outline) = match (ordered, outlined) {
-        (Ok(ordered), Ok(outline)) => (ordered, outline),
-        (Ok(ordered), Err(why)) => {
-            let ordered = noting(ordered, Scheme::Double, &why.to_string());
-            return ground.vetted(ordered, refused).map_err(|ordered| neither(ordered, why));
-        }
+    let without_double = |ordered, why: ChangeError| {
+        let ordered = noting(ordered, Scheme::Double, &why.to_string());
+        ground.vetted(ordered, refused).map_err(|ordered| neither(ordered, why))
+    };
+    let (ordered, double) = match (ordered, double) {
+        (Ok(ordered), Ok(double)) => (ordered, double),
+        (Ok(ordered), Err(why)) => return without_double(ordered, why),
         (Err(ordered), _) => return by_double(&ground, ordered),
     };
     if !has_lost(&ordered.plan) || !keeps_hosts_waiting(&ordered.plan) {
-        let why = dearer(&outline, &ordered.plan);
+        let why = dearer(double, &ordered.plan);
         // What is proved is not given up for what is not.
         return ground
             .vetted(noting(ordered, Scheme::Double, &why), refused)
             .or_else(|ordered| by_double(&ground, ordered));
     }
+    let outline = match ground.outlined() {
+        Ok(outline) => outline,
+        Err(why) => return without_double(ordered, why),
+    };
     let weighed = weigh(&ordered.plan, &outline, settle_ns);
     if weighed.taken == Scheme::Ordered {
         let ordered = noting(ordered, Scheme::Double, &weighed.why);
@@ -83,10 +88,7 @@ pub(super) fn cheapest<V: PlanVerdict>(input: ChangeInput<'_>, settle_ns: u64) -
     }
     let double = match ground.planned(Scheme::Double) {
         Ok(double) => double,
-        Err(why) => {
-            let ordered = noting(ordered, Scheme::Double, &why.to_string());
-            return ground.vetted(ordered, refused).map_err(|ordered| neither(ordered, why));
-        }
+        Err(why) => return without_double(ordered, why),
     };
     ground.vetted(noting(double, Scheme::Ordered, &weighed.why), refused).or_else(|double| {
         let ordered = noting(ordered, Scheme::Double, &double.to_string());
@@ -156,16 +158,16 @@ fn pair_time(smps: u64) -> String {
 }
 
 /// Why a change by `double` is passed over where one by `ordered` waits for nothing.
-fn dearer(double: &Plan, ordered: &Plan) -> String {
-    format!("it takes {}, and moves every host; scheme ordered {}", size(double), size(ordered))
+fn dearer(double: PlanSize, ordered: &Plan) -> String {
+    format!("it takes {}, and moves every host; scheme ordered {}", size(double), size(ordered.size()))
 }
 
 /// What a plan writes, in words.
-pub(super) fn size(plan: &Plan) -> String {
-    if writes(plan) == 0 {
+pub(super) fn size(plan: PlanSize) -> String {
+    if plan.writes == 0 {
         return "no write".to_string();
     }
-    format!("{} in {}", counted(writes(plan), "write"), counted(plan.waves().len(), "wave"))
+    format!("{} in {}", counted(plan.writes, "write"), counted(plan.waves, "wave"))
 }
 
 /// Whether something died.
@@ -280,11 +282,14 @@ fn wait(barrier: Barrier, plan: &Plan, settle: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::change::engine_named;
     use crate::fabric::generate::{Options, generate};
+    use crate::fabric::{Fabric, PortId};
     use crate::ids::{Half, Lid, Lmc, PortNum, Sl, Vl};
     use crate::lid;
-    use crate::plan::Policy;
-    use crate::routing::{Demand, Engine, UpDown};
+    use crate::plan::{Arming, LanePartition, Policy};
+    use crate::routing::{Demand, Engine, Parameters, UpDown};
+    use crate::tables::{PathLayers, SlToVl, SubnetTables};
     use crate::verify::{Cycle, Dependency, EntryAge, NamedDevice, PortLane, Refusal};
     use std::sync::Arc;
 
@@ -333,5 +338,125 @@ mod tests {
         assert!(["leaf-7", "spine-9"].iter().all(|switch| note.contains(switch)), "{note}");
         let read = Plan::from_json(&change.plan.to_json()).unwrap();
         assert_eq!(read.draft().notes, change.plan.draft().notes);
+    }
+
+    /// A fabric, routed, with what a change begins with.
+    struct Standing {
+        fabric: Arc<Fabric>,
+        engine: Box<dyn Engine>,
+        tables: SubnetTables,
+        layers: u8,
+        ways: Option<Arc<PathLayers>>,
+    }
+
+    impl Standing {
+        fn of(topology: &str, engine: &str, data_vls: u8) -> Standing {
+            let plain = generate(&topology.parse().unwrap(), &Options::default()).unwrap();
+            let plain = plain.with_capabilities(data_vls, engine != "fat-tree");
+            let fabric = Arc::new(lid::assign(&plain, Lmc::masked(1)).unwrap());
+            let engine = engine_named(engine, &Parameters::default()).unwrap();
+            let sm = fabric.end_ports().next().unwrap();
+            let demand = Demand::joined_with(&fabric, sm, 1).within(data_vls / 2);
+            let function = engine.route(&fabric, &demand).unwrap();
+            let tables = lid::bring_up(&fabric, &function, data_vls);
+            Standing { layers: function.layers(), ways: function.path_layers().cloned(), fabric, engine, tables }
+        }
+
+        fn input(&self, left: Fabric, policy: Policy) -> ChangeInput<'_> {
+            let left = Arc::new(left);
+            ChangeInput {
+                before: self.fabric.clone(),
+                surviving: left.clone(),
+                after: left,
+                tables: self.tables.clone(),
+                layers: self.layers,
+                ways: self.ways.clone(),
+                old: Half::Lower,
+                both_halves: false,
+                engine: &*self.engine,
+                scheme: Scheme::Double,
+                policy,
+                sm: self.fabric.end_ports().next().unwrap(),
+                base: None,
+            }
+        }
+    }
+
+    /// What is counted is what the plan writes: after losses and joins, whatever the policy, and where tables are held
+    /// pair by pair.
+    #[test]
+    fn what_double_writes_is_counted_without_its_writes() {
+        let (mut counted, mut refused, mut joins) = (0, 0, 0);
+        for (topology, engine) in [("fat-tree:4,3", "fat-tree"), ("torus:4x4,1", "up-down"), ("ring:6,2", "up-down")] {
+            for data_vls in [1, 4] {
+                let standing = Standing::of(topology, engine, data_vls.max(2));
+                let fabric = &*standing.fabric;
+                let ends: Vec<PortId> = fabric.links().map(|(end, _)| end).collect();
+                let switch = fabric.switches().last().unwrap();
+                let policies = [
+                    Policy::default(),
+                    Policy { arming: Arming::Hold, ..Policy::default() },
+                    Policy { arming: Arming::HoldEach, ..Policy::default() },
+                    Policy { partition: LanePartition::Standing, ..Policy::default() },
+                ];
+                for (at, policy) in policies.into_iter().enumerate() {
+                    let lost = |left| standing.input(left, policy);
+                    let mut held = lost(fabric.without_links(&[ends[at]]));
+                    for node in [fabric.switches().next().unwrap(), switch] {
+                        let pairs = Arc::make_mut(&mut held.tables.sl_to_vl[node.index()]);
+                        let ports = fabric.node(node).num_ports;
+                        pairs.set(ports, PortNum(1), PortNum(2), SlToVl::from_fn(|_| Vl::default()));
+                    }
+                    let joined = ChangeInput {
+                        before: Arc::new(fabric.without_links(&[ends[at + 3]])),
+                        surviving: standing.fabric.clone(),
+                        after: standing.fabric.clone(),
+                        ..lost(fabric.clone())
+                    };
+                    let inputs = [
+                        lost(fabric.without_links(&[ends[ends.len() - 1 - at]])),
+                        lost(fabric.without_nodes(&[switch])),
+                        held,
+                        joined,
+                    ];
+                    for input in inputs {
+                        let Ok(ground) = Groundwork::of(&input) else { continue };
+                        match (ground.size_of_double(), ground.outlined()) {
+                            (Ok(size), Ok(plan)) => {
+                                assert_eq!(size, plan.size(), "{topology}, {policy:?}");
+                                counted += 1;
+                                joins += usize::from(*input.before != *standing.fabric);
+                            }
+                            (Err(one), Err(other)) => {
+                                assert_eq!(one.to_string(), other.to_string());
+                                refused += 1;
+                            }
+                            (one, other) => panic!("{topology}, {policy:?}: {:?}, {:?}", one.is_ok(), other.is_ok()),
+                        }
+                    }
+                }
+            }
+        }
+        assert!(counted > 60 && joins > 5, "{counted} counted, {refused} refused, {joins} joins");
+    }
+
+    /// Pairs that the first change does not serve are counted as left for the second, and as long as it lasts.
+    #[test]
+    fn pairs_that_a_part_leaves_are_counted() {
+        let standing = Standing::of("dragonfly:2,4,2", "nue", 4);
+        let pace = Pace { smps: ONE_EACH, lifetime_ns: 1, settle_ns: Some(0) };
+        let (fabric, mut parts, mut wholes) = (&standing.fabric, 0, 0);
+        let is_switch = |port: PortId| fabric.node(fabric.port(port).node).is_switch();
+        for (cable, _) in fabric.links().filter(|&(a, b)| is_switch(a) && is_switch(b)) {
+            let input = standing.input(fabric.without_links(&[cable]), Policy::default());
+            let Some(part) = super::super::prepare_partly(&input) else { continue };
+            let plan = part.plan.plan();
+            let (out, served) = served(plan);
+            let outage = outage(plan, pace);
+            assert_eq!(outage.left, out - served);
+            assert!(outage.pairs_ns >= u128::from(outage.left) * u128::from(outage.last_ns), "{outage:?}");
+            (parts, wholes) = (parts + usize::from(outage.left > 0), wholes + usize::from(outage.left == 0));
+        }
+        assert!(parts > 0 && wholes > 0, "{parts} serve a part, {wholes} all");
     }
 }

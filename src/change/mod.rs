@@ -43,7 +43,8 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortNum, Sl, VlSet};
 use crate::lid;
 use crate::plan::{
-    self, DrainLayer, Lanes, Observer, Phase, Plan, PlanError, PlanInput, Policy, Scheme, TableStep, sl_to_vl_pairs,
+    self, DrainLayer, Lanes, Observer, Phase, Plan, PlanError, PlanInput, PlanSize, Policy, Scheme, TableStep,
+    sl_to_vl_pairs,
 };
 use crate::routing::{self, Connectivity, Demand, Engine};
 use crate::tables::{
@@ -274,35 +275,42 @@ impl<'a> Outset<'a> {
         drain: Vec<DrainLayer>,
         sending: SenderWays,
     ) -> Result<Plan, ChangeError> {
+        Ok(plan::plan(scheme, self.plan_input(scheme, repair, target, drain, sending))?)
+    }
+
+    fn plan_input(
+        &self,
+        scheme: Scheme,
+        repair: RepairSteps,
+        target: Vec<Arc<Lft>>,
+        drain: Vec<DrainLayer>,
+        sending: SenderWays,
+    ) -> PlanInput {
         let input = self.input;
-        let plan = plan::plan(
-            scheme,
-            PlanInput {
-                before: self.whole.clone(),
-                routed: input.before.clone(),
-                surviving: self.surviving.clone(),
-                after: self.after.clone(),
-                initial: self.initial.clone(),
-                target,
-                steps: repair.steps,
-                discards_turned_back: repair.discards_turned_back,
-                closes: false,
-                old: input.old,
-                // A half that other schemes retire must be closed first, as a fence does.
-                both_halves: input.both_halves && scheme == Scheme::Ordered,
-                begins_with_losses: false,
-                leaves_losses: repair.leaves_losses,
-                policy: input.policy,
-                sm: input.sm,
-                stranded: self.stranded.clone(),
-                old_layers: input.layers,
-                new_layers: sending.layers,
-                drain,
-                old_ways: input.ways.clone(),
-                new_ways: sending.ways,
-            },
-        )?;
-        Ok(plan)
+        PlanInput {
+            before: self.whole.clone(),
+            routed: input.before.clone(),
+            surviving: self.surviving.clone(),
+            after: self.after.clone(),
+            initial: self.initial.clone(),
+            target,
+            steps: repair.steps,
+            discards_turned_back: repair.discards_turned_back,
+            closes: false,
+            old: input.old,
+            // A half that other schemes retire must be closed first, as a fence does.
+            both_halves: input.both_halves && scheme == Scheme::Ordered,
+            begins_with_losses: false,
+            leaves_losses: repair.leaves_losses,
+            policy: input.policy,
+            sm: input.sm,
+            stranded: self.stranded.clone(),
+            old_layers: input.layers,
+            new_layers: sending.layers,
+            drain,
+            old_ways: input.ways.clone(),
+            new_ways: sending.ways,
+        }
     }
 }
 
@@ -366,7 +374,7 @@ impl<'a> Groundwork<'a> {
                 Size::Larger => {
                     let waits =
                         if cheapest::keeps_hosts_waiting(&change.plan) { ", and hosts wait between them" } else { "" };
-                    let why = format!("it takes {}{waits}", cheapest::size(&change.plan));
+                    let why = format!("it takes {}{waits}", cheapest::size(change.plan.size()));
                     (Ok(change), why)
                 }
             },
@@ -451,17 +459,21 @@ impl<'a> Groundwork<'a> {
 
     /// Blocks of forwarding tables that differ from those in force.
     fn blocks_changed(&self, lfts: &[Arc<Lft>]) -> usize {
-        let differing = |(held, wanted): (&Arc<Lft>, &Arc<Lft>)| {
-            let blocks = held.blocks().max(wanted.blocks());
-            (0..blocks).filter(|&block| held.block(block) != wanted.block(block)).count()
-        };
-        self.outset.initial.lfts.iter().zip(lfts).map(differing).sum()
+        self.outset.initial.lfts.iter().zip(lfts).map(|(held, wanted)| held.blocks_differing(wanted)).sum()
     }
 
     /// A plan of scheme `double` but for the order in which channels run empty: what it writes, wave by wave.
     fn outlined(&self) -> Result<Plan, ChangeError> {
         let target = self.reroute(&[self.outset.input.old.other()]);
         self.plan_with(Scheme::Double, RepairSteps::default(), target, Vec::new())
+    }
+
+    /// How much that plan writes: what it is passed over for.
+    fn size_of_double(&self) -> Result<PlanSize, ChangeError> {
+        let target = self.reroute(&[self.outset.input.old.other()]);
+        let sending = self.sending(Scheme::Double);
+        let input = self.outset.plan_input(Scheme::Double, RepairSteps::default(), target, Vec::new(), sending);
+        Ok(plan::size_of_double(input)?)
     }
 
     /// The plan of a scheme that ends with the tables `target`.
@@ -478,11 +490,16 @@ impl<'a> Groundwork<'a> {
         target: Vec<Arc<Lft>>,
         drain: Vec<DrainLayer>,
     ) -> Result<Plan, ChangeError> {
+        self.outset.plan_with(scheme, repair, target, drain, self.sending(scheme))
+    }
+
+    /// How senders use the tables that a scheme ends with.
+    fn sending(&self, scheme: Scheme) -> SenderWays {
         let ways = match scheme {
             Scheme::Ordered => self.outset.input.ways.clone(),
             _ => self.function.path_layers().cloned(),
         };
-        self.outset.plan_with(scheme, repair, target, drain, SenderWays { layers: self.layers_after(scheme), ways })
+        SenderWays { layers: self.layers_after(scheme), ways }
     }
 
     /// Virtual layers that the routing needs after a change.
@@ -497,11 +514,6 @@ fn both_failed(repaired: Result<PlannedChange, ChangeError>, whole: ChangeError)
         Ok(change) => Ok(change.noted(ONE_WAVE, &whole.to_string())),
         Err(repair) => Err(ChangeError::NeitherInPlace { repair: Box::new(repair), whole: Box::new(whole) }),
     }
-}
-
-/// Writes of a plan, in all.
-fn writes(plan: &Plan) -> usize {
-    plan.waves().iter().map(|wave| wave.writes.len()).sum()
 }
 
 /// A change, planned, R proved by itself.

@@ -1,6 +1,7 @@
 //! The steps of scheme `ordered`: the waves that `repair` finds, as values that a planner takes.
 
-use super::{ChangeError, Groundwork, InForce, Outset};
+use super::base::OrderOf;
+use super::{ChangeBase, ChangeError, Groundwork, InForce, Outset};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::lid;
 use crate::plan::{TableStep, TurnedBack};
@@ -26,10 +27,10 @@ pub(super) struct RepairSteps {
 /// The tables in force can deadlock, or some row finds no way: only another service level, or another LID, would do.
 pub(super) fn steps(ground: &Groundwork<'_>, target: &[Arc<Lft>]) -> Result<RepairSteps, ChangeError> {
     let (outset, input) = (&ground.outset, ground.outset.input);
-    let sending = Sending::of(&outset.in_force());
+    let sending = Sending::over(outset);
     // Sources keep their paths and levels, so tables that were made for others are no guide.
     let alike = input.ways.is_none() && ground.function.path_layers().is_none();
-    let order = order_in_force(input.engine, ground.function.engine(), &input.before);
+    let order = outset.order_in_force(ground.function.engine());
     let asked = RepairInput {
         target: alike.then_some(target),
         order: order.as_deref(),
@@ -51,7 +52,7 @@ fn order_in_force(engine: &dyn Engine, made_by: &str, fabric: &Fabric) -> Option
 /// # Errors
 /// As for [`steps`].
 pub(super) fn unguided(outset: &Outset<'_>) -> Result<RepairSteps, ChangeError> {
-    let sending = Sending::of(&outset.in_force());
+    let sending = Sending::over(outset);
     let discards_turned_back = outset.input.policy.turned_back == TurnedBack::Discarded;
     let asked = RepairInput { discards_turned_back, ..sending.asked(outset) };
     Ok(sending.followed(outset, solved(&asked, outset.repair_base())?))
@@ -59,7 +60,7 @@ pub(super) fn unguided(outset: &Outset<'_>) -> Result<RepairSteps, ChangeError> 
 
 /// The first wave of a repair, found without the full re-route, and whether rows stay lost.
 pub(super) fn first_wave(outset: &Outset<'_>) -> Option<(RepairSteps, bool)> {
-    let sending = Sending::of(&outset.in_force());
+    let sending = Sending::over(outset);
     let found = repair::reconnect_hosts(&sending.asked(outset), outset.repair_base()).ok()?;
     let fabric = &outset.after;
     let is_host = |node| !fabric.node(node).is_switch();
@@ -73,7 +74,7 @@ pub(super) fn first_wave(outset: &Outset<'_>) -> Option<(RepairSteps, bool)> {
 /// What a repair of the routing in force begins with, whatever is lost; none where that cannot be determined.
 pub(super) fn base(routing: &InForce) -> Option<RepairBase> {
     let fabric = &*routing.before;
-    let senders = Sending::of(routing).senders;
+    let senders = Sending::of(routing, is_parted(routing)).senders;
     let asked = RepairInput { answerer: Some(routing.sm), ..RepairInput::quiet(fabric, &routing.tables, &senders) };
     RepairBase::of(&asked).ok()
 }
@@ -90,6 +91,16 @@ impl Outset<'_> {
         InForce { tables: self.initial.clone(), ..self.input.in_force() }
     }
 
+    /// See [`order_in_force`]; that by an engine for which it was found before is known.
+    fn order_in_force(&self, made_by: &'static str) -> Option<Vec<NodeId>> {
+        let (engine, before) = (self.input.engine, &self.input.before);
+        let found = || order_in_force(engine, made_by, before);
+        let Some(base) = self.known() else { return found() };
+        let root = engine.given_root();
+        let known = base.order.get_or_init(|| OrderOf { made_by, root, order: found() });
+        if (known.made_by, known.root) == (made_by, root) { known.order.clone() } else { found() }
+    }
+
     /// Whether a cable comes between two switches.
     fn joins_switches(&self) -> bool {
         let (before, after) = (&self.input.before, &self.after);
@@ -98,19 +109,33 @@ impl Outset<'_> {
     }
 
     /// What is known of the tables in force, where they are all that there is: nothing has come.
+    fn known(&self) -> Option<&ChangeBase> {
+        self.input.base().filter(|_| *self.whole == *self.input.before)
+    }
+
     fn repair_base(&self) -> Option<&RepairBase> {
-        let base = self.input.base()?;
-        base.repair.as_ref().filter(|_| *self.whole == *self.input.before)
+        self.known()?.repair.as_ref()
     }
 }
 
+/// Whether the LIDs of a port are led each its own way, where sources may send to all of them.
+pub(super) fn is_parted(routing: &InForce) -> bool {
+    let InForce { before, tables, old, both_halves, .. } = routing;
+    *both_halves && lid::mirrored(before, &tables.lfts, *old) != tables.lfts
+}
+
 impl Sending {
-    fn of(routing: &InForce) -> Sending {
-        let InForce { before, tables, old, ways, .. } = routing;
+    fn over(outset: &Outset<'_>) -> Sending {
+        let routing = outset.in_force();
+        let parted = outset.known().map_or_else(|| is_parted(&routing), |base| base.is_parted);
+        Sending::of(&routing, parted)
+    }
+
+    fn of(routing: &InForce, parted: bool) -> Sending {
+        let InForce { old, ways, .. } = routing;
         let mut senders = InjectionRules::default();
         senders.injected[old.index()] = true;
         senders.ways[old.index()] = ways.iter().cloned().collect();
-        let parted = routing.both_halves && lid::mirrored(before, &tables.lfts, *old) != tables.lfts;
         if parted {
             senders.injected = [true; 2];
         }
@@ -135,14 +160,16 @@ impl Sending {
     /// The waves of a repair, with the twins of the LIDs that it leads.
     fn followed(&self, outset: &Outset<'_>, found: Repair) -> RepairSteps {
         let input = outset.input;
-        // Packets to the twin of a LID meet the same entries at every moment.
-        let both = |lfts: &[Arc<Lft>]| lid::mirrored(&outset.after, lfts, input.old);
+        let are_twins = input.both_halves && !self.parted;
+        // Packets to the twin of a LID meet the same entries at every moment, as they do by the tables in force.
+        let held = if *outset.whole == *input.before { &outset.initial.lfts[..] } else { &[] };
+        let both = |lfts: &[Arc<Lft>]| lid::mirrored_from(&outset.after, held, lfts, input.old);
         let step = |RepairWave { lfts, aged_before, .. }: RepairWave| {
-            let lfts = if input.both_halves && !self.parted { both(&lfts) } else { lfts };
+            let lfts = if are_twins { both(&lfts) } else { lfts };
             TableStep { lfts, aged_before }
         };
         let mut steps: Vec<TableStep> = found.waves.into_iter().map(step).collect();
-        if !self.parted {
+        if !self.parted && (!are_twins || steps.is_empty()) {
             follow(outset, &mut steps);
         }
         RepairSteps { steps, discards_turned_back: found.discards_turned_back, leaves_losses: false }

@@ -4,10 +4,10 @@
 //! proved ones do, and by no lost link, it arrives from everywhere. Only the others are followed: few of thousands
 //! after the loss of a cable.
 
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid};
 use crate::plan::Plan;
-use crate::tables::{Lft, arrivals};
+use crate::tables::{Arrivals, Lft};
 use std::sync::Arc;
 
 /// A routing that is proved.
@@ -48,8 +48,18 @@ pub(super) fn pairs(proved: Option<ProvedRouting<'_>>, among: Survivors<'_>, lft
     let suspects = proved.map(|proved| suspects(proved, fabric, lfts));
     let is_suspect = |lid: &Lid| suspects.as_ref().is_none_or(|suspects| suspects[lid.index()]);
     let lids = fabric.end_ports().filter(counts).flat_map(|port| fabric.half_lids(port, half)).filter(is_suspect);
-    let lost = |lid| arrivals(fabric, lfts, lid).into_iter().zip(&hosts).filter(|(arrives, _)| !arrives);
-    lids.map(|lid| lost(lid).map(|(_, hosts)| hosts).sum::<u64>()).sum()
+    let lids: Vec<Lid> = lids.collect();
+    let homes: Vec<(NodeId, u64)> =
+        fabric.nodes().map(|(node, _)| (node, hosts[node.index()])).filter(|&(_, hosts)| hosts > 0).collect();
+    let mut arrivals = Arrivals::of(fabric);
+    let mut lost = 0;
+    for lids in lids.chunks(Arrivals::TOGETHER) {
+        arrivals.take(lfts, lids);
+        for own in 0..lids.len() {
+            lost += homes.iter().filter(|&&(home, _)| !arrivals.from(home, own)).map(|(_, hosts)| hosts).sum::<u64>();
+        }
+    }
+    lost
 }
 
 /// By LID: whether some switch leads it elsewhere than the proved tables do, or to a link that is lost.

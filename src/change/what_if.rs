@@ -15,7 +15,7 @@ use super::captures::{begun, with_lanes};
 use super::cheapest::{Pace, PlannedOutage, keeps_hosts_waiting, outage};
 use super::crossing::SwitchCrossings;
 use super::unserved::{self, ProvedRouting, Survivors};
-use super::{Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port, writes};
+use super::{Captures, CapturesError, ChangeBase, ChangeInput, Prepared, manager_port};
 use crate::fabric::difference::union;
 use crate::fabric::{Fabric, NodeId, NodeRole, PortId};
 use crate::plan::Scheme;
@@ -176,14 +176,15 @@ impl<'a> WhatIf<'a> {
 
     fn answer<V: PlanVerdict>(&self, prepared: &Prepared<V>) -> AnsweringChange {
         let plan = prepared.plan.plan();
+        let size = plan.size();
         let own = AnsweringChange {
             scheme: plan.scheme(),
             outage: outage(plan, self.pace),
             waits: keeps_hosts_waiting(plan),
             rest_follows: plan.leads_into_loss(),
             hosts_that_move: plan.hosts_that_move(),
-            waves: plan.waves().len(),
-            writes: writes(plan),
+            waves: size.waves,
+            writes: size.writes,
             notes: plan.draft().notes.clone(),
         };
         // The second change begins when the first has ended, so times and writes add up; who moves, and by which

@@ -76,7 +76,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NUMBER")]
     worst: Option<usize>,
     /// Have each planned change judged a second time, as a manager does before it runs one: by the independent checker
-    /// and the lint. Takes two to three times as long. By default the prover alone judges them.
+    /// and the lint. Takes two to three times as long on large fabrics. By default the prover alone judges them.
     #[arg(long)]
     check: bool,
     /// List every loss, not just the twenty worst.

@@ -25,7 +25,9 @@ pub use guid2lid::{Guid2Lid, LidRange};
 pub use moved::{MovedLids, describe_moved, moved};
 pub use needs::{Needs, assign_each, assign_each_stable};
 pub use random_table::{RandomTable, RandomTableFull};
-pub use realise::{TooFewLids, bring_up, bring_up_undivided, check_fits, merge, mirrored, realise, steady_sl_to_vl};
+pub use realise::{
+    TooFewLids, bring_up, bring_up_undivided, check_fits, merge, mirrored, mirrored_from, realise, steady_sl_to_vl,
+};
 pub use renaming::{IdsExhausted, MOST_IDS, Name, Renaming, rename};
 pub use splits::Splits;
 pub use stable::{assign_beside_data, assign_stable};

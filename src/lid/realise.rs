@@ -1,6 +1,6 @@
 //! From a routing function to forwarding tables: path k on the k-th LID of a half.
 
-use crate::fabric::{Fabric, PortId};
+use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, Vl};
 use crate::tables::{Lft, RoutingFunction, SlToVl, SubnetTables};
 use std::sync::Arc;
@@ -68,12 +68,19 @@ fn undivided(fabric: &Fabric, port: PortId) -> Option<Lid> {
 /// do. LIDs of ports that are gone are included: a host that still sends to them would otherwise use the previous
 /// routing.
 pub fn mirrored(fabric: &Fabric, lfts: &[Arc<Lft>], like: Half) -> Vec<Arc<Lft>> {
+    mirrored_from(fabric, &[], lfts, like)
+}
+
+/// The same, where the tables of `held`, by node, are so already: only others are looked at.
+pub fn mirrored_from(fabric: &Fabric, held: &[Arc<Lft>], lfts: &[Arc<Lft>], like: Half) -> Vec<Arc<Lft>> {
     let ports = fabric.ports().map(|(port, _)| port).filter(|&port| fabric.half_lids(port, like).next().is_some());
     let pairs = ports.flat_map(|port| fabric.half_lids(port, like).zip(fabric.half_lids(port, like.other())));
     let pairs: Vec<(Lid, Lid)> = pairs.collect();
     let mut tables = lfts.to_vec();
+    let is_held =
+        |switch: NodeId| held.get(switch.index()).is_some_and(|held| Arc::ptr_eq(held, &lfts[switch.index()]));
     // Entries are copied, not paths: how the half in use shares its LIDs among paths does not matter here.
-    for switch in fabric.switches() {
+    for switch in fabric.switches().filter(|&switch| !is_held(switch)) {
         let table = &mut tables[switch.index()];
         for &(from, to) in pairs.iter() {
             let output = table.get(from);
@@ -140,7 +147,7 @@ pub fn bring_up_undivided(fabric: &Fabric, function: &RoutingFunction, vls: u8) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fabric::{FabricBuilder, NodeId, NodeKind};
+    use crate::fabric::{FabricBuilder, NodeKind};
     use crate::ids::{Guid, Lmc};
 
     /// Two switches, one adapter each.

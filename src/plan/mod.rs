@@ -35,7 +35,7 @@ pub use lanes::Lanes;
 pub use policy::{Arming, LanePartition, MovedBy, Observer, Phase, Policy, Scheme, TurnedBack, UnknownName};
 pub use reserved::UNRESERVED;
 pub(crate) use scheme::close_writes;
-pub use scheme::{PlanInput, TableStep, plan, sl_to_vl_pairs, writes_between, writes_to};
+pub use scheme::{PlanInput, PlanSize, TableStep, plan, size_of_double, sl_to_vl_pairs, writes_between, writes_to};
 pub use wave::{Barrier, Sending, Wave};
 
 use crate::fabric::{Fabric, NodeId, PortId};
@@ -46,7 +46,7 @@ use crate::verify::{
     Remainder, Reservation, Transition,
 };
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The named assumptions of a plan. Each is a contract with the environment that no table can enforce.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, schemars::JsonSchema)]
@@ -195,10 +195,22 @@ pub struct Plan {
     /// Tables before wave 0, after wave 0, after wave 1, …: one more than the number of waves.
     states: Vec<SubnetTables>,
     /// See [`Plan::longest_way`].
-    longest_way: u32,
+    longest_way: Found<u32>,
     /// Whether the plan ends by being called off: elements that were to leave as planned then stay.
     called_off: bool,
 }
+
+/// What follows from the rest of a value, found when it is asked for: no two values differ by it alone.
+#[derive(Clone, Debug, Default)]
+struct Found<T>(OnceLock<T>);
+
+impl<T> PartialEq for Found<T> {
+    fn eq(&self, _: &Found<T>) -> bool {
+        true
+    }
+}
+
+impl<T> Eq for Found<T> {}
 
 /// See [`Plan::longest_way`].
 fn longest_way(draft: &Draft, last: &SubnetTables) -> u32 {
@@ -228,8 +240,8 @@ impl Plan {
             wave.writes.iter().for_each(|write| tables.apply(&draft.before, write));
             states.push(tables);
         }
-        let longest_way = longest_way(&draft, states.last().unwrap_or(&draft.initial));
-        Plan { digest: FabricDigest::of(&draft.before), draft, states, longest_way, called_off: false }
+        let digest = FabricDigest::of(&draft.before);
+        Plan { digest, draft, states, longest_way: Found::default(), called_off: false }
     }
 
     /// Its parts.
@@ -305,7 +317,9 @@ impl Plan {
     /// The most switches that a packet passes which must have left before some lanes count as empty, from any moment of
     /// the plan on ([`verify::longest_way`]). It is 0 where no barrier waits for lanes to be empty.
     pub fn longest_way(&self) -> u32 {
-        self.longest_way
+        // Every LID is followed for it, and most plans are never asked.
+        let last = self.states.last().unwrap_or(&self.draft.initial);
+        *self.longest_way.0.get_or_init(|| longest_way(&self.draft, last))
     }
 
     /// The most channels on a path of the drained graph. No packet need take that path: its dependencies may be those

@@ -16,7 +16,7 @@ use super::acyclic::Acyclic;
 use super::flat_graph::{FlatGraph, NONE};
 use super::forest::{Forest, TreeProblem};
 use super::relief::Relief;
-use super::switch_tree::SwitchTree;
+use super::switch_tree::{SwitchTree, every_two};
 use super::{Demand, Engine, RouteError};
 use crate::fabric::Fabric;
 use crate::tables::RoutingFunction;
@@ -102,6 +102,36 @@ struct Levels {
     from_above: Vec<u32>,
     /// By level: the product of the up ports of the levels below.
     stride: Vec<usize>,
+    /// The channels out of each row that lead up.
+    up: Steps,
+    /// Those that do not.
+    down: Steps,
+}
+
+/// Some of the channels out of each row, in their order, with the rows that they lead to.
+#[derive(Default)]
+struct Steps {
+    steps: Vec<(u32, u32)>,
+    /// By row: its first; one more at the end.
+    first: Vec<u32>,
+}
+
+impl Steps {
+    fn of(net: &FlatGraph, chosen: impl Fn(u32, u32) -> bool) -> Steps {
+        let mut own = Steps { steps: Vec::new(), first: vec![0] };
+        for row in 0..net.rows() {
+            let out = net.out(row).zip(net.leaving(row));
+            let chosen = out.filter(|(_, channel)| chosen(channel.from, channel.to));
+            own.steps.extend(chosen.map(|(at, channel)| (at, channel.to)));
+            own.first.push(own.steps.len() as u32);
+        }
+        own
+    }
+
+    #[inline]
+    fn out(&self, row: u32) -> &[(u32, u32)] {
+        &self.steps[self.first[row as usize] as usize..self.first[row as usize + 1] as usize]
+    }
 }
 
 impl Levels {
@@ -130,16 +160,19 @@ impl Levels {
             ));
         }
         order.reverse();
-        let mut levels = Levels { level, from_above: order, stride: vec![1] };
-        levels.measure(net);
+        let mut levels =
+            Levels { level, from_above: order, stride: vec![1], up: Steps::default(), down: Steps::default() };
+        levels.up = Steps::of(net, |from, to| levels.leads_up(from, to));
+        levels.down = Steps::of(net, |from, to| !levels.leads_up(from, to));
+        levels.measure();
         Ok(levels)
     }
 
-    fn measure(&mut self, net: &FlatGraph) {
+    fn measure(&mut self) {
         let highest = self.from_above.first().map_or(0, |&row| self.level[row as usize]);
         let mut ups = vec![1; highest as usize + 1];
         for &row in &self.from_above {
-            let up = net.leaving(row as usize).iter().filter(|channel| self.leads_up(channel.from, channel.to)).count();
+            let up = self.up.out(row).len();
             let most = &mut ups[self.level[row as usize] as usize];
             *most = up.max(*most);
         }
@@ -175,6 +208,8 @@ struct Tree<'a> {
     own: Vec<Range<usize>>,
     /// Rows, each before those that it can send to.
     onward: Vec<u32>,
+    /// By switch demanded: the channels up and then down to it from every row, once they are chosen.
+    to_switches: Vec<Vec<u32>>,
     relief: Relief<'a>,
 }
 
@@ -192,6 +227,7 @@ impl<'a> Tree<'a> {
             choices: Vec::new(),
             own: vec![0..0; rows],
             onward: Vec::new(),
+            to_switches: vec![Vec::new(); problem.switches.len()],
             relief: Relief::new(&problem.net, problem.hosts()),
         }
     }
@@ -199,11 +235,17 @@ impl<'a> Tree<'a> {
     fn route(mut self) -> Result<RoutingFunction, Why> {
         let borne = self.problem.borne();
         let most = self.problem.hosts_alone().into_iter().max().unwrap_or(0) as usize;
+        let mut own_numbers = vec![None; self.problem.net.rows()];
+        self.problem.switches.iter().enumerate().for_each(|(at, target)| own_numbers[target.row] = Some(at));
         for (leaf, ends) in borne.iter().enumerate() {
-            self.aim(self.problem.ends[ends.start].row)?;
+            let row = self.problem.ends[ends.start].row;
+            self.aim(row)?;
             // Numbers count positions as if every leaf had as many end ports as the fullest: a missing host changes no
             // other's number.
             self.plant(leaf * most, ends.clone());
+            if let Some(at) = own_numbers[row] {
+                self.to_switches[at] = self.chosen(at);
+            }
         }
         self.relieve(&borne)?;
         let planted = (self.dependencies.clone(), self.forest.clone());
@@ -219,21 +261,24 @@ impl<'a> Tree<'a> {
     /// wherever that leads, or along one tree.
     fn lead_others(&mut self, borne: &[Range<usize>], up_and_down: bool) -> Result<Forest, Why> {
         let (net, switches) = (&self.problem.net, &self.problem.switches);
-        let mut forest = Forest::new(net.rows(), switches.len());
-        let mut next = vec![NONE; net.rows()];
         for (at, target) in switches.iter().enumerate().filter(|_| up_and_down) {
-            self.aim(target.row)?;
-            self.choose(at, &mut next);
+            if self.to_switches[at].is_empty() {
+                self.aim(target.row)?;
+                self.to_switches[at] = self.chosen(at);
+            }
+            let next = std::mem::take(&mut self.to_switches[at]);
             assert!(self.admit(&next), "ways up and then down depend on each other in no circle");
-            forest.plant(net, at, &next);
+            self.to_switches[at] = next;
         }
         let switch_tree = self.switch_tree()?;
+        let mut strays = self.strays();
         for ends in borne {
-            self.lead_strays(ends.clone())?;
+            self.lead_strays(ends.clone(), &mut strays)?;
         }
+        let mut forest = Forest::new(net.rows(), switches.len());
         let mut reached = Vec::new();
         for (at, target) in switches.iter().enumerate() {
-            (0..net.rows()).for_each(|row| next[row] = forest.channel(net, row, at).unwrap_or(NONE));
+            let mut next = std::mem::take(&mut self.to_switches[at]);
             // Every dependency along the switch tree is present.
             if !up_and_down || !self.join_strays(target.row, &mut next, &mut reached) {
                 next = switch_tree.towards(net, target.row);
@@ -283,25 +328,31 @@ impl<'a> Tree<'a> {
     fn aim(&mut self, target: usize) -> Result<(), Why> {
         self.measure_down(target);
         self.choices.clear();
-        let (net, levels) = (&self.problem.net, self.levels);
+        let levels = self.levels;
         for &row in &levels.from_above {
-            let goes_down = self.down[row as usize] != FAR;
-            let hops = if goes_down { &self.down } else { &self.total };
             // Above the destination every way leads down; everywhere else every way leads up. No row has a choice
             // between the two, so nothing turns up after going down.
-            let able = |&channel: &u32| levels.leads_up(row, net.channel(channel).to) != goes_down;
-            let beyond = |channel: u32| hops[net.channel(channel).to as usize];
-            let able = net.out(row as usize).filter(able).filter(|&channel| beyond(channel) != FAR);
-            let best = able.clone().map(beyond).min();
-            let start = self.choices.len();
+            let goes_down = self.down[row as usize] != FAR;
+            let (hops, able) = match goes_down {
+                true => (&self.down, &levels.down),
+                false => (&self.total, &levels.up),
+            };
+            let (start, mut best) = (self.choices.len(), FAR);
+            for &(channel, to) in able.out(row).iter().filter(|_| row as usize != target) {
+                let beyond = hops[to as usize];
+                if beyond < best {
+                    self.choices.truncate(start);
+                    best = beyond;
+                }
+                if beyond == best && beyond != FAR {
+                    self.choices.push(channel);
+                }
+            }
             self.total[row as usize] = match best {
                 _ if row as usize == target => 0,
-                None if levels.are_leaves(row as usize, target) => return Err(self.apart(row as usize, target)),
-                None => FAR,
-                Some(best) => {
-                    self.choices.extend(able.filter(|&channel| beyond(channel) == best));
-                    best + 1
-                }
+                FAR if levels.are_leaves(row as usize, target) => return Err(self.apart(row as usize, target)),
+                FAR => FAR,
+                best => best + 1,
             };
             self.own[row as usize] = start..self.choices.len();
         }
@@ -324,12 +375,10 @@ impl<'a> Tree<'a> {
         let mut next = 0;
         while let Some(&row) = queue.get(next) {
             next += 1;
-            for channel in
-                self.problem.net.leaving(row).iter().filter(|channel| self.levels.leads_up(channel.from, channel.to))
-            {
-                if self.down[channel.to as usize] == FAR {
-                    self.down[channel.to as usize] = self.down[row] + 1;
-                    queue.push(channel.to as usize);
+            for &(_, to) in self.levels.up.out(row as u32) {
+                if self.down[to as usize] == FAR {
+                    self.down[to as usize] = self.down[row] + 1;
+                    queue.push(to as usize);
                 }
             }
         }
@@ -344,17 +393,21 @@ impl<'a> Tree<'a> {
                 self.choose(number + path, &mut next);
                 self.forest.plant(net, end * paths + path, &next);
                 assert!(self.admit(&next), "ways up and then down depend on each other in no circle");
-                if path == 0 {
+                if path == 0 && self.may_relieve() {
                     self.relief.count(&self.onward, &next);
                 }
             }
         }
     }
 
+    fn may_relieve(&self) -> bool {
+        self.problem.net.rows() * self.problem.ends.len() <= MOST_ENTRIES
+    }
+
     /// Relieves busy channels, in up to [`ROUNDS`] rounds over all destinations.
     fn relieve(&mut self, borne: &[Range<usize>]) -> Result<(), Why> {
         let (net, paths) = (&self.problem.net, self.problem.paths());
-        if net.rows() * self.problem.ends.len() > MOST_ENTRIES {
+        if !self.may_relieve() {
             return Ok(());
         }
         self.relief.share(&self.levels.level);
@@ -412,6 +465,13 @@ impl<'a> Tree<'a> {
     }
 
     /// The tree of a number towards the row that was aimed at.
+    fn chosen(&self, number: usize) -> Vec<u32> {
+        let mut next = vec![NONE; self.problem.net.rows()];
+        self.choose(number, &mut next);
+        next
+    }
+
+    /// The same, into `next`.
     fn choose(&self, number: usize, next: &mut [u32]) {
         // Rows of one level advance after as many destinations: to divide for each would take most of the time.
         let turns: Vec<usize> = self.levels.stride.iter().map(|stride| number / stride).collect();
@@ -441,24 +501,14 @@ impl<'a> Tree<'a> {
         let is_leaf = |row: &&u32| self.levels.level[**row as usize] == 0;
         let others = self.levels.from_above.iter().filter(|row| !is_leaf(row));
         let leaves = self.levels.from_above.iter().rev().filter(is_leaf);
+        let leads_up = |at: u32| self.levels.leads_up(net.channel(at).from, net.channel(at).to);
         for &root in leaves.clone().chain(others) {
-            let tree = SwitchTree::from(net, root as usize);
-            let mut fresh = Vec::new();
-            let agrees = tree.dependencies(net, &vec![true; net.rows()]).into_iter().all(|(before, after)| {
-                let known = self.dependencies.has(net, before, after);
-                fresh.extend((!known).then_some((before, after)));
-                self.dependencies.admit(net, before, after)
-            });
-            if agrees {
-                return Ok(tree);
+            let tree = SwitchTree::of_fewest_hops(net, root as usize);
+            if agrees(net, &tree, &mut self.dependencies, leads_up) {
+                return Ok(tree.numbered(net));
             }
-            fresh.iter().for_each(|&(before, after)| {
-                self.dependencies.dismiss(net, before, after);
-                self.dependencies.forgive(net, before, after);
-            });
         }
         // Among the trees of fewest hops the order of switches and ports chooses, and may have chosen none that agrees.
-        let leads_up = |at: u32| self.levels.leads_up(net.channel(at).from, net.channel(at).to);
         let mut grown = leaves
             .take(MOST_GROWN)
             .map(|&root| SwitchTree::agreeing(net, root as usize, &mut self.dependencies, leads_up));
@@ -468,21 +518,39 @@ impl<'a> Tree<'a> {
         Err("no tree over its switches agrees with the ways up and then down between its end ports".into())
     }
 
-    /// Routes rows that have no way up and then down to these end ports, if no cycle closes.
-    fn lead_strays(&mut self, ends: Range<usize>) -> Result<(), Why> {
+    /// By tree towards an end port: the rows without a way, the highest level first.
+    fn strays(&self) -> Vec<Vec<u32>> {
+        let paths = self.problem.paths();
+        let mut strays = vec![Vec::new(); self.problem.ends.len() * paths];
+        // Row by row, as the forest has them.
+        for &row in &self.levels.from_above {
+            let others = |tree: &usize| self.problem.ends[tree / paths].row != row as usize;
+            self.forest.without(row as usize).filter(others).for_each(|tree| strays[tree].push(row));
+        }
+        strays
+    }
+
+    /// Routes `strays`, by tree, of these end ports, if no cycle closes.
+    fn lead_strays(&mut self, ends: Range<usize>, strays: &mut [Vec<u32>]) -> Result<(), Why> {
         let (net, paths) = (&self.problem.net, self.problem.paths());
         let target = self.problem.ends[ends.start].row;
         for tree in ends.start * paths..ends.end * paths {
-            let lost = |row: &u32| *row as usize != target && self.forest.local(*row as usize, tree).is_none();
-            let mut strays: Vec<u32> = self.levels.from_above.iter().copied().filter(lost).collect();
+            let mut strays = std::mem::take(&mut strays[tree]);
+            if strays.is_empty() {
+                continue;
+            }
+            // Read once: a forest lies row by row.
+            let mut next: Vec<u32> =
+                (0..net.rows()).map(|row| self.forest.channel(net, row, tree).unwrap_or(NONE)).collect();
             while let Some(&first) = strays.first() {
                 let before = strays.len();
                 // Existing dependencies are preferred as long as they help: new ones would obstruct others.
-                strays.retain(|&row| !self.lead(row as usize, target, tree, false));
+                strays.retain(|&row| !lead(net, &mut self.dependencies, &mut next, row as usize, target, false));
                 if strays.len() < before {
                     continue;
                 }
-                let Some(led) = strays.iter().position(|&row| self.lead(row as usize, target, tree, true)) else {
+                let led = |&row: &u32| lead(net, &mut self.dependencies, &mut next, row as usize, target, true);
+                let Some(led) = strays.iter().position(led) else {
                     let [from, to] = [first as usize, target].map(|row| self.fabric.describe_node(net.node(row)));
                     return Err(format!(
                         "{from} has no way up and then down to {to}, and no other agrees with the rest"
@@ -490,27 +558,150 @@ impl<'a> Tree<'a> {
                 };
                 strays.remove(led);
             }
+            self.forest.plant(net, tree, &next);
         }
         Ok(())
     }
+}
 
-    /// Routes one row through a neighbour that has a way; `anew` permits a new dependency; false if none is possible.
-    fn lead(&mut self, row: usize, target: usize, tree: usize, anew: bool) -> bool {
-        let net = &self.problem.net;
-        for before in net.out(row) {
-            let beyond = net.channel(before).to as usize;
-            let agrees = match self.forest.channel(net, beyond, tree) {
-                None => beyond == target,
-                // The packet would come straight back.
-                Some(after) if net.channel(after).to as usize == row => false,
-                Some(after) if anew => self.dependencies.admit(net, before, after),
-                Some(after) => self.dependencies.has(net, before, after),
-            };
-            if agrees {
-                self.forest.set_channel(net, row, tree, before);
-                return true;
+/// Routes one row through a neighbour that has a way to a target; `anew` permits a new dependency; false if none is
+/// possible.
+fn lead(net: &FlatGraph, dependencies: &mut Acyclic, next: &mut [u32], row: usize, target: usize, anew: bool) -> bool {
+    for (before, channel) in net.out(row).zip(net.leaving(row)) {
+        let beyond = channel.to as usize;
+        let agrees = match next[beyond] {
+            NONE => beyond == target,
+            // The packet would come straight back.
+            after if net.channel(after).to as usize == row => false,
+            after if anew => dependencies.admit(net, before, after),
+            after => dependencies.has(net, before, after),
+        };
+        if agrees {
+            next[row] = before;
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether the dependencies of all ways along a tree close no cycle with those so far; they are then present. The turns
+/// that lead up again after going down are what closes cycles, so they come first. One that closes a cycle whatever the
+/// tree is refused for good, and the next tree with it is given up without a search.
+fn agrees(net: &FlatGraph, tree: &SwitchTree, dependencies: &mut Acyclic, leads_up: impl Fn(u32) -> bool) -> bool {
+    let turning = tree.turning(net, leads_up);
+    let turns = || turning.iter().flat_map(|channels| every_two(net, channels));
+    if turns().any(|(before, after)| dependencies.refuses(net, before, after)) {
+        return false;
+    }
+    let mut fresh = Vec::new();
+    let refused = turns().chain(tree.all_dependencies(net)).find(|&(before, after)| {
+        if dependencies.has(net, before, after) {
+            return false;
+        }
+        fresh.push((before, after));
+        !dependencies.admit(net, before, after)
+    });
+    let Some((before, after)) = refused else { return true };
+    for &(before, after) in &fresh {
+        dependencies.dismiss(net, before, after);
+        dependencies.forgive(net, before, after);
+    }
+    if dependencies.admit(net, before, after) {
+        dependencies.dismiss(net, before, after);
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+    use crate::fabric::{FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind};
+    use crate::ids::{Guid, PortNum};
+
+    /// Three pods of three leaves and two switches above them, each of which is joined with each of four cores: two
+    /// switches above one leaf have ways to each other over a core, too.
+    fn pods_below_shared_cores() -> Fabric {
+        let mut builder = FabricBuilder::new();
+        let mut used = [0u8; 37];
+        let nodes: Vec<NodeId> = (0..37)
+            .map(|at| {
+                let (kind, ports) = if at < 19 { (NodeKind::Switch, 12) } else { (NodeKind::Ca, 1) };
+                builder.node(kind, Guid(at + 1), ports, format!("node {at}"))
+            })
+            .collect();
+        let (leaves, above, cores) = (0..9, 9..15, 15..19);
+        let pods = leaves.clone().flat_map(|leaf| [9, 10].map(|first| (leaf, first + leaf / 3 * 2)));
+        let tops = above.flat_map(|above| cores.clone().map(move |core| (above, core)));
+        let hosts = leaves.clone().flat_map(|leaf| [19, 20].map(|first| (leaf, first + 2 * leaf)));
+        for (one, other) in pods.chain(tops).chain(hosts).collect::<Vec<(usize, usize)>>() {
+            let ends = [one, other].map(|at| {
+                used[at] += 1;
+                (nodes[at], PortNum(used[at]))
+            });
+            builder.link(ends[0], ends[1], LinkWidth::X4, LinkSpeed::Hdr).unwrap();
+        }
+        builder.build().unwrap()
+    }
+
+    /// Whether a tree is given up early or tried in full, the outcome is that of trying all of its dependencies by
+    /// themselves, and nothing stays of those that are given up.
+    #[test]
+    fn a_tree_over_switches_is_refused_where_its_dependencies_are() {
+        let (mut agreeing, mut refused, mut at_once) = (0, 0, 0);
+        let made = |topology: &str| generate(&topology.parse().unwrap(), &Options::default()).unwrap();
+        let topologies = ["three-level:4,3,2,2,2", "fat-tree:4,3", "leaf-spine:5,3,3"];
+        let fabrics = topologies.map(|topology| (topology, made(topology)));
+        for (topology, whole) in fabrics.into_iter().chain([("pods below shared cores", pods_below_shared_cores())]) {
+            let cables = whole.links().map(|(end, _)| end);
+            let between = cables.filter(|&end| whole.neighbour(end).is_some_and(|node| whole.node(node).is_switch()));
+            for end in between.step_by(3) {
+                let fabric = whole.without_links(&[end]);
+                let demand = Demand::all(&fabric, 1);
+                let problem = TreeProblem::new(NAME, &fabric, &demand).unwrap();
+                let levels = Levels::of(&fabric, &problem.net, leaves(&problem).swap_remove(0)).unwrap();
+                let mut tree = Tree::new(&fabric, &problem, &levels);
+                for (leaf, ends) in problem.borne().iter().enumerate() {
+                    tree.aim(problem.ends[ends.start].row).unwrap();
+                    tree.plant(leaf * 4, ends.clone());
+                }
+                // Ways to switches turn up at none, and come down to all.
+                for (at, target) in problem.switches.iter().enumerate() {
+                    if tree.aim(target.row).is_ok() {
+                        let next = tree.chosen(at);
+                        assert!(tree.admit(&next));
+                    }
+                }
+                let (net, fresh) = (&problem.net, tree.dependencies.clone());
+                let leads_up = |at: u32| levels.leads_up(net.channel(at).from, net.channel(at).to);
+                // The roots one after the other, as in use: what the first leave behind must not mislead the next.
+                let mut dependencies = fresh.clone();
+                for &root in &levels.from_above {
+                    let plain = SwitchTree::from(net, root as usize);
+                    let mut all = fresh.clone();
+                    let wanted = vec![true; net.rows()];
+                    let expected = plain
+                        .dependencies(net, &wanted)
+                        .into_iter()
+                        .all(|(before, after)| all.admit(net, before, after));
+                    let turning = plain.turning(net, leads_up);
+                    let mut turns = turning.iter().flat_map(|channels| every_two(net, channels));
+                    at_once += usize::from(turns.any(|(before, after)| dependencies.refuses(net, before, after)));
+                    let mut own = dependencies.clone();
+                    assert_eq!(agrees(net, &plain, &mut own, leads_up), expected, "{topology}, {root}");
+                    (agreeing, refused) = (agreeing + usize::from(expected), refused + usize::from(!expected));
+                    if expected {
+                        let mut asked = plain.dependencies(net, &wanted).into_iter();
+                        assert!(asked.all(|(before, after)| own.has(net, before, after)));
+                    } else {
+                        for (before, after) in plain.dependencies(net, &wanted) {
+                            assert_eq!(own.has(net, before, after), fresh.has(net, before, after));
+                        }
+                        dependencies = own;
+                    }
+                }
             }
         }
-        false
+        assert!(agreeing > 20 && refused > 20 && at_once > 5, "{agreeing} agree, {refused} do not, {at_once} at once");
     }
 }

@@ -227,6 +227,12 @@ impl Forest {
         Some(self.next[row * self.trees + tree]).filter(|&local| local != NOWHERE).map(usize::from)
     }
 
+    /// The trees along which a row has no channel.
+    pub fn without(&self, row: usize) -> impl Iterator<Item = usize> {
+        let own = &self.next[row * self.trees..][..self.trees];
+        own.iter().enumerate().filter(|&(_, &local)| local == NOWHERE).map(|(tree, _)| tree)
+    }
+
     /// The channel from a row along a tree.
     pub fn channel(&self, net: &FlatGraph, row: usize, tree: usize) -> Option<u32> {
         self.local(row, tree).map(|local| net.out(row).start + local as u32)

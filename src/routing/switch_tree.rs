@@ -26,6 +26,11 @@ pub(super) struct SwitchTree {
 impl SwitchTree {
     /// The tree of fewest hops from a root.
     pub fn from(net: &FlatGraph, root: usize) -> SwitchTree {
+        SwitchTree::of_fewest_hops(net, root).numbered(net)
+    }
+
+    /// The same, of which nothing is known yet but its channels: see [`numbered`](Self::numbered).
+    pub fn of_fewest_hops(net: &FlatGraph, root: usize) -> SwitchTree {
         let mut tree = SwitchTree::rooted(net, root);
         let mut next = 0;
         while let Some(&row) = tree.order.get(next) {
@@ -37,8 +42,14 @@ impl SwitchTree {
                 }
             }
         }
-        tree.number(net);
         tree
+    }
+
+    /// The tree, with which rows are below which.
+    #[must_use]
+    pub fn numbered(mut self, net: &FlatGraph) -> SwitchTree {
+        self.number(net);
+        self
     }
 
     /// A tree that grows channel by channel, each of which agrees with `dependencies`, to which it adds its own.
@@ -73,12 +84,11 @@ impl SwitchTree {
                 }
             }
         }
-        if tree.order.len() < SwitchTree::from(net, root).order.len() {
+        if tree.order.len() < SwitchTree::of_fewest_hops(net, root).order.len() {
             added.iter().for_each(|&(before, after)| dependencies.dismiss(net, before, after));
             return None;
         }
-        tree.number(net);
-        Some(tree)
+        Some(tree.numbered(net))
     }
 
     fn rooted(net: &FlatGraph, root: usize) -> SwitchTree {
@@ -190,6 +200,26 @@ impl SwitchTree {
         below.map(|(at, channel)| (at, channel.to as usize))
     }
 
+    /// Every dependency of the ways along the tree, from anywhere to all rows, found as they are asked for.
+    pub fn all_dependencies(&self, net: &FlatGraph) -> impl Iterator<Item = (u32, u32)> {
+        let at = |row: &u32| -> Vec<u32> { self.channels_at(net, *row as usize).collect() };
+        self.order.iter().map(at).flat_map(|channels| every_two(net, &channels).collect::<Vec<_>>())
+    }
+
+    /// By row: the channels of the tree out of it that `leads_up` chooses, where there are several.
+    pub fn turning(&self, net: &FlatGraph, leads_up: impl Fn(u32) -> bool) -> Vec<Vec<u32>> {
+        let both = |row: &u32| [self.up[*row as usize], net.channel(self.up[*row as usize]).back];
+        let mut chosen: Vec<(u32, u32)> = self.order[1..]
+            .iter()
+            .flat_map(both)
+            .filter(|&at| leads_up(at))
+            .map(|at| (net.channel(at).from, at))
+            .collect();
+        chosen.sort_unstable();
+        let several = chosen.chunk_by(|a, b| a.0 == b.0).filter(|channels| channels.len() > 1);
+        several.map(|channels| channels.iter().map(|&(_, at)| at).collect()).collect()
+    }
+
     /// Every dependency of the ways along the tree, from anywhere to the wanted rows.
     pub fn dependencies(&self, net: &FlatGraph, wanted: &[bool]) -> Vec<(u32, u32)> {
         let mut below: Vec<u32> = wanted.iter().map(|&wanted| wanted.into()).collect();
@@ -212,4 +242,10 @@ impl SwitchTree {
         }
         dependencies
     }
+}
+
+/// The dependencies of ways that come by one of some channels out of a row, backwards, and leave by another one.
+pub(super) fn every_two<'c>(net: &'c FlatGraph, channels: &'c [u32]) -> impl Iterator<Item = (u32, u32)> + 'c {
+    let from = |&out: &'c u32| channels.iter().filter(move |&&after| after != out).map(move |&after| (out, after));
+    channels.iter().flat_map(from).map(|(out, after)| (net.channel(out).back, after))
 }

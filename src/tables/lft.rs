@@ -34,12 +34,17 @@ impl Lft {
 
     /// The LIDs that another table leads elsewhere, in rising order.
     pub fn differing<'a>(&'a self, other: &'a Lft) -> impl Iterator<Item = Lid> + 'a {
-        let blocks = (0..self.blocks().max(other.blocks())).filter(|&block| self.block(block) != other.block(block));
+        let blocks = (0..self.blocks().max(other.blocks())).filter(|&block| self.slice(block) != other.slice(block));
         blocks.flat_map(move |block| {
             let first = usize::from(block) * LFT_BLOCK;
             let pairs = self.block(block).into_iter().zip(other.block(block)).enumerate();
             pairs.filter(|(_, (own, others))| own != others).map(move |(at, _)| Lid((first + at) as u16))
         })
+    }
+
+    /// The number of blocks that differ in another table.
+    pub fn blocks_differing(&self, other: &Lft) -> usize {
+        (0..self.blocks().max(other.blocks())).filter(|&block| self.slice(block) != other.slice(block)).count()
     }
 
     /// The LIDs with a route, in rising order, and their output ports.
@@ -51,6 +56,13 @@ impl Lft {
     /// The number of blocks in the table.
     pub fn blocks(&self) -> u16 {
         (self.ports.len() / LFT_BLOCK) as u16
+    }
+
+    /// One block of 64 port numbers where it lies, 255 for no route.
+    #[inline]
+    pub fn slice(&self, block: u16) -> &[u8] {
+        let start = usize::from(block) * LFT_BLOCK;
+        self.ports.get(start..start + LFT_BLOCK).unwrap_or(&[PortNum::NO_ROUTE.0; LFT_BLOCK])
     }
 
     /// One block of 64 port numbers, 255 for no route.

@@ -4,7 +4,7 @@
 //! Deliberately omitted: lanes and service levels, and mixtures of tables (`verify`).
 
 use super::Lft;
-use crate::fabric::{Fabric, NodeId, PortId};
+use crate::fabric::{Fabric, NodeId, PortId, RankedSwitches};
 use crate::ids::{Lid, PortNum};
 use std::sync::Arc;
 
@@ -89,12 +89,95 @@ impl<'a> LidFates<'a> {
 /// By node: whether a packet to `lid` in that switch arrives at the LID's owner. `lfts` is by node. False for other
 /// nodes, and for all if the LID has no owner.
 pub fn arrivals(fabric: &Fabric, lfts: &[Arc<Lft>], lid: Lid) -> Vec<bool> {
-    let mut fates = LidFates::new(fabric, lfts, lid);
-    let mut arrives = vec![false; fabric.node_count()];
-    for switch in fabric.switches() {
-        arrives[switch.index()] = matches!(fates.of(switch), LidFate::Arrives(_));
+    let mut arrivals = Arrivals::of(fabric);
+    arrivals.take(lfts, &[lid]);
+    fabric.nodes().map(|(node, _)| arrivals.from(node, 0)).collect()
+}
+
+/// From which switches packets arrive at the owner of a LID, for several LIDs at a time: a table lies switch by switch,
+/// and ways lead from switch to switch.
+pub struct Arrivals<'a> {
+    fabric: &'a Fabric,
+    ranked: RankedSwitches,
+    /// By node: its rank among the switches.
+    ranks: Vec<Option<u32>>,
+    /// By rank, then by LID in hand.
+    steps: Vec<[Step; Arrivals::TOGETHER]>,
+    /// The switches passed by the packet that is being followed.
+    way: Vec<usize>,
+}
+
+/// What a switch does with a packet, or what becomes of it then.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Into the switch of a rank.
+    To(u32),
+    Arrives,
+    /// It is lost, or goes round.
+    Strays,
+}
+
+impl<'a> Arrivals<'a> {
+    /// The most LIDs at a time.
+    pub const TOGETHER: usize = 16;
+
+    /// In a fabric; none is in hand yet.
+    pub fn of(fabric: &'a Fabric) -> Arrivals<'a> {
+        let ranked = RankedSwitches::of(fabric);
+        let mut ranks = vec![None; fabric.node_count()];
+        (0..).zip(&ranked.switches).for_each(|(rank, switch)| ranks[switch.index()] = Some(rank));
+        let steps = vec![[Step::Strays; Arrivals::TOGETHER]; ranked.switches.len()];
+        Arrivals { fabric, ranked, ranks, steps, way: Vec::new() }
     }
-    arrives
+
+    /// Takes up to [`TOGETHER`](Self::TOGETHER) LIDs in hand, by the tables `lfts`, by node. Nothing arrives at a LID
+    /// without an owner.
+    pub fn take(&mut self, lfts: &[Arc<Lft>], lids: &[Lid]) {
+        let owners: Vec<Option<PortId>> = lids.iter().map(|&lid| self.fabric.lid_owner(lid)).collect();
+        for (rank, &switch) in self.ranked.switches.iter().enumerate() {
+            for (at, (&lid, &owner)) in lids.iter().zip(&owners).enumerate() {
+                self.steps[rank][at] = self.step(switch, lfts[switch.index()].get(lid), owner);
+            }
+        }
+        (0..lids.len()).for_each(|own| (0..self.steps.len()).for_each(|start| self.follow(start, own)));
+    }
+
+    fn step(&self, switch: NodeId, output: Option<PortNum>, owner: Option<PortId>) -> Step {
+        let Some((output, port)) = output.and_then(|num| Some((num, self.fabric.port_at(switch, num)?))) else {
+            return Step::Strays;
+        };
+        // Port 0 is the switch itself.
+        let is_own = output == PortNum::ZERO;
+        match if is_own { Some(port) } else { self.fabric.peer(port) } {
+            None => Step::Strays,
+            reached if reached == owner => Step::Arrives,
+            Some(_) if is_own => Step::Strays,
+            Some(_) => self.ranked.behind(port).map_or(Step::Strays, |rank| Step::To(rank as u32)),
+        }
+    }
+
+    /// Replaces the steps on a way by what becomes of packets.
+    fn follow(&mut self, start: usize, own: usize) {
+        let mut at = start;
+        let end = loop {
+            match self.steps[at][own] {
+                Step::To(next) => {
+                    self.way.push(at);
+                    // A packet that comes here again goes round.
+                    self.steps[at][own] = Step::Strays;
+                    at = next as usize;
+                }
+                end => break end,
+            }
+        };
+        self.way.drain(..).for_each(|passed| self.steps[passed][own] = end);
+    }
+
+    /// Whether a packet in a switch, to the LID of this place among those in hand, arrives; false for other nodes.
+    #[inline]
+    pub fn from(&self, switch: NodeId, own: usize) -> bool {
+        self.ranks[switch.index()].is_some_and(|rank| self.steps[rank as usize][own] == Step::Arrives)
+    }
 }
 
 #[cfg(test)]
@@ -104,6 +187,7 @@ mod tests {
     use crate::ids::Lmc;
     use crate::lid;
     use crate::routing::{Demand, Engine, UpDown};
+    use proptest::prelude::*;
 
     #[test]
     fn a_hole_and_a_ring_stop_what_comes_through_them() {
@@ -130,6 +214,39 @@ mod tests {
         Arc::make_mut(&mut lfts[home.index()]).set(lid, PortNum::NO_ROUTE);
         assert_eq!(count(&lfts), 0);
         assert_eq!(count(&vec![Arc::default(); fabric.node_count()]), 0);
+    }
+
+    proptest! {
+        /// Followed together, LIDs arrive from where they arrive one by one, whatever the tables say.
+        #[test]
+        fn together_they_arrive_as_one_by_one(
+            changes in prop::collection::vec((any::<usize>(), any::<usize>(), any::<u8>()), 0..60),
+            dead in any::<usize>(),
+        ) {
+            let fabric = generate(&"torus:4x4,2".parse().expect("a topology"), &Options::default()).expect("a torus");
+            let fabric = lid::assign(&fabric, Lmc::masked(1)).expect("LIDs suffice");
+            let function = UpDown::default().route(&fabric, &Demand::all(&fabric, 1)).expect("connected");
+            let mut lfts = lid::bring_up(&fabric, &function, 1).lfts;
+            let switches: Vec<NodeId> = fabric.switches().collect();
+            let lids: Vec<Lid> = (0..120).map(Lid).collect();
+            for (switch, lid, port) in changes {
+                let switch = switches[switch % switches.len()];
+                let port = if port % 9 == 8 { PortNum::NO_ROUTE } else { PortNum(port % 9) };
+                Arc::make_mut(&mut lfts[switch.index()]).set(lids[lid % lids.len()], port);
+            }
+            let left = fabric.without_nodes(&[switches[dead % switches.len()]]);
+            let mut together = Arrivals::of(&left);
+            for some in lids.chunks(Arrivals::TOGETHER) {
+                together.take(&lfts, some);
+                for (own, &lid) in some.iter().enumerate() {
+                    let mut fates = LidFates::new(&left, &lfts, lid);
+                    for switch in left.switches() {
+                        let arrives = matches!(fates.of(switch), LidFate::Arrives(_));
+                        prop_assert_eq!(together.from(switch, own), arrives, "{} from {:?}", lid, switch);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

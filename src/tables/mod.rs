@@ -28,7 +28,7 @@ mod write;
 pub use channel_use::ChannelUse;
 pub use diversity::Diversity;
 pub use lft::{LFT_BLOCK, Lft};
-pub use lid_fates::{LidFate, LidFates, arrivals};
+pub use lid_fates::{Arrivals, LidFate, LidFates, arrivals};
 pub use link_load::LinkLoad;
 pub use mft::{Mft, MftMasks, MftPart, TreeTurn};
 pub use path_layers::{PathLayers, address};

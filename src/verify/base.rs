@@ -137,7 +137,7 @@ impl ProofBase {
         let classes = walker.classes_to(&loud).filter(|class| walker.twins.leads(class.group));
         if let Some(waits) = &self.alone.waits {
             let mut additions = Additions::from(&walker, waits, 0);
-            return Ok(walker.run_over(classes, &mut additions).is_none() && additions.are_acyclic());
+            return Ok(walker.run_over_unlike(classes, &mut additions).is_none() && additions.are_acyclic());
         }
         let layout = walker.layout();
         let mut collector = DependencyCollector::new(&walker, &layout);
@@ -168,7 +168,8 @@ impl ProofBase {
             && fabric.nodes().all(same_node)
     }
 
-    /// The classes of a change that stand through all of it as they do in the base; none where that cannot be shown.
+    /// The classes of a change that stand through all of it where they do in the base, and nowhere else; none where
+    /// that cannot be shown.
     pub(super) fn quiet<'b>(&'b self, walker: &Walker<'_>) -> Option<QuietClasses<'b>> {
         let begun = self.begun.as_ref()?;
         let (case, net) = (&walker.case, &walker.net);
@@ -196,11 +197,13 @@ impl ProofBase {
                 && wave.gone == [false; 2]
                 && wave.aged.is_none()
                 && walker.lanes.repeats(stage)
-                && (0..walker.lanes.groups.len()).all(|group| walker.injection.repeats(stage, group))
+                && (0..walker.lanes.groups.len()).all(|group| walker.injection.lessens(stage, group))
         };
         if !begins_alike || !waves.iter().zip(1..).all(stands) {
             return None;
         }
+        let sends_alike = |stage| (0..walker.lanes.groups.len()).all(|group| walker.injection.repeats(stage, group));
+        let stands_still = (1..case.stages.len()).all(sends_alike);
         let mut loud = FixedBitSet::with_capacity(usize::from(u16::MAX) + 1);
         for (row, &node) in net.rows.iter().enumerate() {
             let held = &self.tables.lfts[node.index()];
@@ -222,7 +225,7 @@ impl ProofBase {
                 led.ones().filter(chooses).for_each(|lid| loud.insert(lid));
             }
         }
-        Some(QuietClasses { begun, loud })
+        Some(QuietClasses { begun, loud, stands_still })
     }
 }
 
@@ -230,6 +233,9 @@ impl ProofBase {
 pub(super) struct QuietClasses<'b> {
     begun: &'b BegunWalk,
     loud: FixedBitSet,
+    /// Whether all sources send on. Where some died with the loss, the classes stand nowhere that they do not stand in
+    /// the base, and wait for nothing else, but they may stand in fewer places.
+    pub stands_still: bool,
 }
 
 impl QuietClasses<'_> {

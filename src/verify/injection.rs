@@ -26,6 +26,8 @@ pub(super) struct Injection {
     seeds: Vec<Vec<Seed>>,
     /// By stage and group: whether sources have the packets that they had at the stage before.
     repeats: Vec<bool>,
+    /// By stage and group: whether they have no others.
+    lessens: Vec<bool>,
 }
 
 /// What says who sends what into which lanes.
@@ -40,7 +42,14 @@ impl Injection {
     pub fn new(case: &ProofCase<'_>, net: &FlatFabric, lanes: &HopLanes) -> Injection {
         let senders = Senders { case, net, lanes };
         let (groups, sources) = (lanes.groups.len(), net.senders(0).len());
-        let mut injection = Injection { groups, sources, masks: Vec::new(), seeds: Vec::new(), repeats: Vec::new() };
+        let mut injection = Injection {
+            groups,
+            sources,
+            masks: Vec::new(),
+            seeds: Vec::new(),
+            repeats: Vec::new(),
+            lessens: Vec::new(),
+        };
         for stage in 0..case.stages.len() {
             for source in 0..sources {
                 let masks = (0..groups).map(|group| injection.mask_in(stage, source, group, senders));
@@ -53,6 +62,11 @@ impl Injection {
                 |group| (0..sources).all(|at| injection.mask(stage, at, group) == injection.mask(stage - 1, at, group));
             let repeats: Vec<bool> = (0..groups).map(|group| stage > 0 && same(group)).collect();
             injection.repeats.extend(repeats);
+            let less = |group| {
+                (0..sources).all(|at| injection.mask(stage, at, group) & !injection.mask(stage - 1, at, group) == 0)
+            };
+            let lessens: Vec<bool> = (0..groups).map(|group| stage > 0 && less(group)).collect();
+            injection.lessens.extend(lessens);
         }
         injection
     }
@@ -99,6 +113,16 @@ impl Injection {
     /// Returns whether sources have at a stage the packets that they had at the one before.
     pub fn repeats(&self, stage: usize, group: usize) -> bool {
         self.repeats[stage * self.groups + group]
+    }
+
+    /// Returns whether they have no others.
+    pub fn lessens(&self, stage: usize, group: usize) -> bool {
+        self.lessens[stage * self.groups + group]
+    }
+
+    /// Returns whether two groups have the same packets at each source and stage.
+    pub fn are_alike(&self, one: usize, other: usize) -> bool {
+        self.masks.chunks(self.groups).all(|masks| masks[one] == masks[other])
     }
 
     /// The switches at which packets of a group can stand in injection channels.

@@ -98,7 +98,7 @@ fn is_proved_by_difference(transition: &impl Transition, base: &ProofBase) -> Re
     let Some(waits) = quiet.waits() else { return Ok(false) };
     // What packets can wait for before the first wave is the base's own.
     let mut additions = Additions::from(&walker, waits, 1);
-    Ok(walker.run_over(quiet.others(&walker), &mut additions).is_none() && additions.are_acyclic())
+    Ok(walker.run_over_unlike(quiet.others(&walker), &mut additions).is_none() && additions.are_acyclic())
 }
 
 /// Proves a transition, and returns the certificate; none for a transition without waves, which has nothing to certify.
@@ -164,6 +164,8 @@ fn judge(
     let mut collector = DependencyCollector::new(&walker, &layout);
     // Elements that leave are watched class by class.
     let quiet = base.filter(|_| leaving.is_none()).and_then(|base| base.quiet(&walker));
+    // Statistics and certificates say where every class stands.
+    let quiet = quiet.filter(|quiet| quiet.stands_still);
     if let Some(quiet) = &quiet {
         collector.begin_with(quiet.dependencies(), (0..walker.net.rows.len()).map(Some));
     }

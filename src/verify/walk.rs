@@ -159,6 +159,7 @@ pub(crate) trait Senders<O> {
 }
 
 /// Output ports for one DLID at every switch, at every stage: old and new.
+#[derive(PartialEq)]
 pub(crate) struct Columns {
     rows: usize,
     outputs: Vec<[PortNum; 2]>,

@@ -188,6 +188,44 @@ impl<'a> Walker<'a> {
 
     /// Walks some classes, those of a LID one after the other.
     pub fn run_over(&self, classes: impl Iterator<Item = Class>, sink: &mut impl ProofSink) -> Option<FirstFault> {
+        self.run_over_some(classes, false, sink)
+    }
+
+    /// The same, but of classes to one owner that stand in the same channels, one after the other, only the first: for
+    /// sinks to which another class, half or lane says nothing new. The other classes have no fault if that one has
+    /// none.
+    pub fn run_over_unlike(
+        &self,
+        classes: impl Iterator<Item = Class>,
+        sink: &mut impl ProofSink,
+    ) -> Option<FirstFault> {
+        self.run_over_some(classes, self.sends_halves_alike(), sink)
+    }
+
+    /// Whether both halves are in use, and whoever sends to a LID on the leading group of one sends to it on that of
+    /// the other at the same moments, into the same lane; so entries that are the same lead both to the same places.
+    /// Answers are sent by one port among all those that send data.
+    fn sends_halves_alike(&self) -> bool {
+        let leaders = [Half::Lower, Half::Upper].map(|half| self.twins.of_half(half).first());
+        let [Some(lower), Some(upper)] = leaders else { return false };
+        let alike = |facts: &ProofWave<'_>| {
+            facts.injected == [true; 2]
+                && facts.ways.iter().all(Vec::is_empty)
+                && facts.begins_without(Half::Lower) == facts.begins_without(Half::Upper)
+        };
+        lower.lane == upper.lane
+            && self.injection.are_alike(lower.group, upper.group)
+            && self.case.stages.iter().all(alike)
+            && !self.case.newcomer.contains(&true)
+            && self.case.relays.ports.is_empty()
+    }
+
+    fn run_over_some(
+        &self,
+        classes: impl Iterator<Item = Class>,
+        skips_alike: bool,
+        sink: &mut impl ProofSink,
+    ) -> Option<FirstFault> {
         let stages = self.case.stages.len();
         let permissions = Permissions::new(&self.case, &self.net, &self.lanes, self.answerer);
         let mut sender_of = vec![None; self.case.fabric.port_count()];
@@ -199,7 +237,24 @@ impl<'a> Walker<'a> {
         let lost = LostRows::new(&self.net, stages, self.case.begins_with_losses);
         let mut judge = Judge { walker: self, sink, lost, found: None };
         let mut read = None;
+        // The last class of data that was walked, whose entries are read; and a LID that is led alike.
+        let (mut walked, mut alike) = (None, None);
+        let mut others = skips_alike.then(|| Columns::new(self.net.rows.len(), stages));
         for class in classes {
+            if let (Some(others), Some((owner, lid))) = (&mut others, walked)
+                && owner == class.owner
+            {
+                if class.lid == lid || alike == Some(class.lid) {
+                    continue;
+                }
+                self.read(others, class.lid);
+                if *others == walk.columns {
+                    alike = Some(class.lid);
+                    continue;
+                }
+            }
+            let answers = self.case.is_answer(class.lid, self.half(&class));
+            walked = (!answers).then_some((class.owner, class.lid));
             // All groups of a LID come one after the other, so its entries are read once. They are the expensive
             // part: one table for each switch and stage.
             if read != Some(class.lid) {

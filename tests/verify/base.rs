@@ -64,6 +64,27 @@ impl Subnet {
         left
     }
 
+    /// What one to three losses leave, of whatever kinds, that the manager survives.
+    fn random_loss(&self, random: &mut Random) -> Fabric {
+        let mut left = (*self.fabric).clone();
+        for _ in 0..1 + random.below(3) {
+            let without = match random.below(3) {
+                0 => {
+                    let switches: Vec<_> = left.switches().collect();
+                    left.without_nodes(&[switches[random.below(switches.len())]])
+                }
+                _ => {
+                    let cables: Vec<PortId> = left.links().map(|(one, _)| one).collect();
+                    left.without_links(&[cables[random.below(cables.len())]])
+                }
+            };
+            if without.peer(self.sm).is_some() {
+                left = without;
+            }
+        }
+        left
+    }
+
     fn input(&self, left: &Arc<Fabric>, turned_back: TurnedBack, both_halves: bool) -> ChangeInput<'_> {
         ChangeInput {
             before: self.fabric.clone(),
@@ -161,6 +182,8 @@ struct Tally {
     faults: usize,
     differing_tables: usize,
     by_difference: usize,
+    /// Of these, how many where end ports that sent have died with the loss.
+    without_the_dead: usize,
 }
 
 /// Judges a plan with and without bases, and compares everything. Returns its certificate.
@@ -172,7 +195,12 @@ fn compare(plan: &Plan, proof: &ProofBase, check: &CheckBase, tally: &mut Tally,
     assert_eq!(proof.prove_tables(&plan.draft().after, last, &scope), alone, "{what}: tables by themselves");
     let full = verify::prove_certified(plan.clone());
     match (&full, verify::accept(Some(proof), plan.clone())) {
-        (Ok(_), Ok(accepted)) => tally.by_difference += usize::from(accepted.is_by_difference()),
+        (Ok(_), Ok(accepted)) => {
+            let draft = plan.draft();
+            let has_dead = draft.before.end_ports().any(|port| draft.surviving.peer(port).is_none());
+            tally.by_difference += usize::from(accepted.is_by_difference());
+            tally.without_the_dead += usize::from(accepted.is_by_difference() && has_dead);
+        }
         (Err((_, full)), Err((_, other))) => assert_eq!(*full, other, "{what}: another refusal by difference"),
         (full, other) => panic!("{what}: accepted {} in full, {} by difference", full.is_ok(), other.is_ok()),
     }
@@ -232,9 +260,41 @@ fn a_base_changes_no_verdict_no_evidence_and_no_byte() {
         }
     }
     println!("{tally:?}");
-    let Tally { accepted, refused, faults, differing_tables, by_difference } = tally;
+    let Tally { accepted, refused, faults, differing_tables, by_difference, without_the_dead } = tally;
     assert!(accepted > 100 && refused > 100 && faults > 100 && differing_tables > 50, "{tally:?}");
-    assert!(by_difference > 50, "{tally:?}");
+    assert!(by_difference > 50 && without_the_dead > 20, "{tally:?}");
+}
+
+/// The same for losses at random, several at once, and for mutants of both halves of LIDs or of one alone.
+#[test]
+fn a_base_changes_no_verdict_whatever_is_lost() {
+    let mut tally = Tally::default();
+    let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    println!("seed {seed}");
+    let mut random = Random(seed);
+    let subnets: Vec<Subnet> =
+        SUBNETS.into_iter().filter(|case| case.0 != "three-level:8,4,4,4,4").map(Subnet::of).collect();
+    let cases = if is_thorough() { 400 } else { 60 };
+    for case in 0..cases {
+        let subnet = &subnets[random.below(subnets.len())];
+        let both_halves = subnet.fabric.has_both_halves() && random.below(3) > 0;
+        let turned_back = if random.below(2) == 0 { TurnedBack::Discarded } else { TurnedBack::Returned };
+        let left = Arc::new(subnet.random_loss(&mut random));
+        let Ok(prepared) = prepare(subnet.input(&left, turned_back, both_halves)) else { continue };
+        let plan = prepared.plan.plan().clone();
+        if plan.waves().is_empty() {
+            continue;
+        }
+        let (proof, check) = (subnet.proof(both_halves), checked(&plan));
+        let what = format!("case {case}, both halves {both_halves}, turned back {turned_back:?}");
+        compare(&plan, &proof, &check, &mut tally, &what);
+        for number in 0..3 {
+            compare(&mutant(&plan, &mut random), &proof, &check, &mut tally, &format!("{what}, mutant {number}"));
+        }
+    }
+    println!("{tally:?}");
+    let Tally { accepted, refused, by_difference, without_the_dead, .. } = tally;
+    assert!(accepted > 40 && refused > 40 && by_difference > 20 && without_the_dead > 5, "{tally:?}");
 }
 
 #[test]

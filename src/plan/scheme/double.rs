@@ -6,8 +6,8 @@
 //! those of newcomers alone, *restore* writes none, and no class changes its lane (P1.6).
 
 use super::{
-    PlanInput, about_other_packets, by_guid, differs, lane_notes, lft_writes, manager_at, new_port_writes,
-    sl_to_vl_writes,
+    PlanInput, PlanSize, about_other_packets, by_guid, differs, lane_notes, lft_count, lft_writes, manager_at,
+    new_port_writes, sl_to_vl_count, sl_to_vl_writes,
 };
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Half, Lid, Lmc};
@@ -22,10 +22,7 @@ const ASSUMPTIONS: [Assumption; 3] =
 /// Split, install, swap, drain, restore.
 pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     let lanes = Lanes::of_change(&input.before, &input.policy, input.old);
-    check_lanes(&input, lanes)?;
-    check_lids(&input)?;
-    check_halves(&input)?;
-    check_observer(&input)?;
+    check(&input, lanes)?;
     let new = input.old.other();
     let mut waves = vec![split(&input, lanes)];
     waves.extend(install(&input));
@@ -39,6 +36,31 @@ pub(super) fn plan(input: PlanInput) -> Result<Plan, PlanError> {
     let of_moving = Assumption::of_moving(input.policy.sources, input.policy.observer).iter();
     assumptions.extend(of_moving.filter(|assumption| !of_observer.contains(assumption)));
     Ok(Plan::seal(Draft { new, notes, waves, assumptions, ..input.draft(Scheme::Double, lanes) }))
+}
+
+/// How much the plan would write.
+pub(super) fn size(input: PlanInput) -> Result<PlanSize, PlanError> {
+    let lanes = Lanes::of_change(&input.before, &input.policy, input.old);
+    check(&input, lanes)?;
+    if input.policy.arming.arms() {
+        // Ports are armed and activated wave by wave.
+        return Ok(plan(input)?.size());
+    }
+    let (separate, steady) = (lanes.separate(input.old), lanes.steady(input.policy.partition));
+    let split = sl_to_vl_count(&input, Some(&input.initial), separate) + new_port_writes(&input).len();
+    let swap = swap(&input, input.old.other());
+    let swapped: usize = swap.iter().map(|wave| wave.writes.len()).sum();
+    // After *split* every pair has the table for it.
+    let restored = if separate == steady { 0 } else { sl_to_vl_count(&input, None, steady) };
+    // Besides those of the swap: *split*, *install*, *drain* and *restore*.
+    Ok(PlanSize { writes: split + lft_count(&input) + swapped + restored, waves: swap.len() + 4 })
+}
+
+fn check(input: &PlanInput, lanes: Lanes) -> Result<(), PlanError> {
+    check_lanes(input, lanes)?;
+    check_lids(input)?;
+    check_halves(input)?;
+    check_observer(input)
 }
 
 fn notes(input: &PlanInput, lanes: Lanes) -> Vec<String> {
@@ -207,7 +229,7 @@ fn check_lids(input: &PlanInput) -> Result<(), PlanError> {
 fn check_active_entries(input: &PlanInput, switch: NodeId) -> Result<(), PlanError> {
     let (now, wanted) = (&input.initial.lfts[switch.index()], &input.target[switch.index()]);
     // Most blocks are equal and need no comparison of entries.
-    for block in (0..now.blocks().max(wanted.blocks())).filter(|&block| now.block(block) != wanted.block(block)) {
+    for block in (0..now.blocks().max(wanted.blocks())).filter(|&block| now.slice(block) != wanted.slice(block)) {
         let first = block * LFT_BLOCK as u16;
         let mut lids = (first..first + LFT_BLOCK as u16).map(Lid);
         let clash = lids.find(|&lid| now.get(lid) != wanted.get(lid) && input.before.half_of(lid) == Some(input.old));

@@ -19,7 +19,9 @@ pub(crate) use recover::close_writes;
 use super::{Arming, Assumption, Draft, DrainLayer, LanePartition, Lanes, Plan, PlanError, Policy, Scheme};
 use crate::fabric::{Fabric, Node, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, ReservedLevel, Sl};
-use crate::tables::{LFT_BLOCK, Lft, PathLayers, PortState, SlToVl, SlToVlScope, SubnetTables, Write, address};
+use crate::tables::{
+    LFT_BLOCK, Lft, NodeSlToVl, PathLayers, PortState, SlToVl, SlToVlScope, SubnetTables, Write, address,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -77,10 +79,7 @@ pub struct PlanInput {
 /// # Errors
 /// A precondition of the scheme does not hold.
 pub fn plan(scheme: Scheme, input: PlanInput) -> Result<Plan, PlanError> {
-    assert_eq!(input.target.len(), input.before.node_count(), "one wanted forwarding table for each node");
-    check_reach(&input)?;
-    check_capacity(&input)?;
-    check_reserved(scheme, &input)?;
+    check(scheme, &input)?;
     match scheme {
         Scheme::Double => double::plan(input),
         Scheme::Static => Ok(static_::plan(input)),
@@ -88,6 +87,39 @@ pub fn plan(scheme: Scheme, input: PlanInput) -> Result<Plan, PlanError> {
         Scheme::Ordered => ordered::plan(input),
         Scheme::Recover => Ok(recover::plan(input)),
     }
+}
+
+/// How much a plan writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlanSize {
+    /// Writes in all.
+    pub writes: usize,
+    /// Waves.
+    pub waves: usize,
+}
+
+impl Plan {
+    /// How much it writes.
+    pub fn size(&self) -> PlanSize {
+        PlanSize { writes: self.waves().iter().map(|wave| wave.writes.len()).sum(), waves: self.waves().len() }
+    }
+}
+
+/// How much the plan of scheme `double` would write. It may have millions of writes, so they are only counted.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn size_of_double(input: PlanInput) -> Result<PlanSize, PlanError> {
+    check(Scheme::Double, &input)?;
+    double::size(input)
+}
+
+/// Checks what every scheme asks for.
+fn check(scheme: Scheme, input: &PlanInput) -> Result<(), PlanError> {
+    assert_eq!(input.target.len(), input.before.node_count(), "one wanted forwarding table for each node");
+    check_reach(input)?;
+    check_capacity(input)?;
+    check_reserved(scheme, input)
 }
 
 /// Checks that every surviving device can be written to.
@@ -225,8 +257,21 @@ fn lft_writes(input: &PlanInput) -> Vec<Write> {
     let (held, wanted) = (&input.initial.lfts, &input.target);
     let most = switches.iter().map(|switch| held[switch.index()].blocks().max(wanted[switch.index()].blocks())).max();
     block_writes(&switches, most.unwrap_or(0), wanted, |switch, block, entries| {
-        held[switch.index()].block(block) != *entries || input.is_new(switch)
+        held[switch.index()].slice(block) != entries || input.is_new(switch)
     })
+}
+
+/// The number of [`lft_writes`].
+fn lft_count(input: &PlanInput) -> usize {
+    let (held, wanted) = (&input.initial.lfts, &input.target);
+    let stays = |switch: &NodeId| input.after.node(*switch).present;
+    let most = |switch: NodeId| held[switch.index()].blocks().max(wanted[switch.index()].blocks());
+    let all = input.surviving.switches().filter(stays).map(most).max().unwrap_or(0);
+    let of_switch = |switch: NodeId| match input.is_new(switch) {
+        true => usize::from(all),
+        false => held[switch.index()].blocks_differing(&wanted[switch.index()]),
+    };
+    input.surviving.switches().filter(stays).map(of_switch).sum()
 }
 
 /// The first `blocks` blocks of the `wanted` tables, if they are `due`: block by block, each over the switches in their
@@ -235,14 +280,14 @@ fn block_writes(
     switches: &[NodeId],
     blocks: u16,
     wanted: &[Arc<Lft>],
-    due: impl Fn(NodeId, u16, &[u8; LFT_BLOCK]) -> bool,
+    due: impl Fn(NodeId, u16, &[u8]) -> bool,
 ) -> Vec<Write> {
     let mut writes = Vec::new();
     for block in 0..blocks {
         for &switch in switches {
-            let entries = wanted[switch.index()].block(block);
-            if due(switch, block, &entries) {
-                writes.push(Write::LftBlock { switch, block, entries: Box::new(entries) });
+            let table = &wanted[switch.index()];
+            if due(switch, block, table.slice(block)) {
+                writes.push(Write::LftBlock { switch, block, entries: Box::new(table.block(block)) });
             }
         }
     }
@@ -256,6 +301,36 @@ fn sl_to_vl_writes(fabric: &Fabric, table: SlToVl, chosen: impl Fn(NodeId, PortN
         writes.extend(lane_writes(fabric, node, table, |input, output| chosen(node, input, output)));
     }
     writes
+}
+
+/// The number of [`sl_to_vl_writes`] to the pairs of `tables` that differ, and to those of new cables; of all pairs
+/// where no `tables` are given.
+fn sl_to_vl_count(input: &PlanInput, tables: Option<&SubnetTables>, table: SlToVl) -> usize {
+    let fabric = &*input.surviving;
+    let has_new = fabric.ports().any(|(port, info)| info.peer.is_some() && input.has_come(port));
+    let of_node = |node: NodeId| {
+        let info = fabric.node(node);
+        let held = tables.map(|tables| &*tables.sl_to_vl[node.index()]);
+        match held {
+            Some(NodeSlToVl::PerPair { .. }) => None,
+            Some(NodeSlToVl::Uniform(_)) if has_new => None,
+            Some(NodeSlToVl::Uniform(held)) if *held == table => Some(0),
+            Some(NodeSlToVl::Uniform(_)) | None => {
+                let cabled = fabric.ports_of(node).filter(|&port| fabric.peer(port).is_some()).count();
+                Some(match (info.is_switch(), info.optimised_sl_to_vl) {
+                    (true, true) => cabled.min(1),
+                    (true, false) => cabled * (cabled + 1),
+                    (false, _) => cabled,
+                })
+            }
+        }
+    };
+    let singly = |node: NodeId| {
+        let differs = |from, to| tables.is_some_and(|tables| differs(tables, table)(node, from, to));
+        lane_writes(fabric, node, table, |from, to| differs(from, to) || input.pair_has_come(node, from, to)).len()
+    };
+    let present = fabric.nodes().filter(|(_, info)| info.present).map(|(node, _)| node);
+    present.map(|node| of_node(node).unwrap_or_else(|| singly(node))).sum()
 }
 
 /// Writes of one SL-to-VL table of one node.
@@ -272,7 +347,7 @@ pub fn writes_between(fabric: &Fabric, held: Option<&SubnetTables>, lfts: &[Arc<
     let held_blocks = |held: &SubnetTables| held.lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);
     let most = most.max(held.map_or(0, held_blocks));
     let mut writes = block_writes(&by_guid(fabric), most, lfts, |switch, block, entries| {
-        held.is_none_or(|held| held.lfts[switch.index()].block(block) != *entries)
+        held.is_none_or(|held| held.lfts[switch.index()].slice(block) != entries)
     });
     let chosen = |node, input, output| held.is_none_or(|held| differs(held, table)(node, input, output));
     writes.extend(sl_to_vl_writes(fabric, table, chosen));

@@ -97,6 +97,9 @@ fn rewrites(input: &PlanInput) -> Vec<Rewrite<'_>> {
 
 /// New switches get their tables first, and then new ports carry data, because rewritten tables lead there at once.
 fn readying(input: &PlanInput, lanes: Lanes) -> Option<Wave> {
+    if input.before == input.routed {
+        return None;
+    }
     let last = input.steps.last().map_or(&input.initial.lfts, |last| &last.lfts);
     let is_new = |node, from, to| input.pair_has_come(node, from, to);
     let switches: Vec<NodeId> = by_guid(&input.surviving).into_iter().filter(|&node| input.is_new(node)).collect();
@@ -114,7 +117,7 @@ pub(super) fn step_writes(input: &PlanInput, held: &[Arc<Lft>], wanted: &[Arc<Lf
     switches.retain(|&switch| input.after.node(switch).present && !input.is_new(switch));
     let blocks = switches.iter().map(|switch| held[switch.index()].blocks().max(wanted[switch.index()].blocks())).max();
     block_writes(&switches, blocks.unwrap_or(0), wanted, |switch, block, entries| {
-        held[switch.index()].block(block) != *entries
+        held[switch.index()].slice(block) != entries
     })
 }
 

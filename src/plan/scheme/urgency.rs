@@ -3,7 +3,7 @@
 use super::PlanInput;
 use crate::fabric::NodeId;
 use crate::ids::Lid;
-use crate::tables::{LFT_BLOCK, Lft, Write, arrivals};
+use crate::tables::{Arrivals, LFT_BLOCK, Lft, Write};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,19 +27,26 @@ pub(super) fn most_pairs_first(input: &PlanInput, held: &[Arc<Lft>], wanted: &[A
         *hosts.entry(leaf).or_default() += 1;
     }
     let lids = fabric.end_ports().flat_map(|port| fabric.half_lids(port, input.old));
-    for lid in lids.filter(|lid| changed.contains(lid)) {
-        let (before, after) = (arrivals(fabric, held, lid), arrivals(fabric, wanted, lid));
-        let block = lid.0 / LFT_BLOCK as u16;
-        for (&leaf, &waiting) in hosts.iter().filter(|(leaf, _)| !before[leaf.index()] && after[leaf.index()]) {
-            let mut at = Some(leaf);
-            while let Some(switch) = at.filter(|&node| fabric.node(node).is_switch()) {
-                let [old, new] = [held, wanted].map(|lfts| lfts[switch.index()].get(lid));
-                if old != new
-                    && let Some(pairs) = blocks.get_mut(&(switch, block))
-                {
-                    *pairs += waiting;
+    let lids: Vec<Lid> = lids.filter(|lid| changed.contains(lid)).collect();
+    let (mut before, mut after) = (Arrivals::of(fabric), Arrivals::of(fabric));
+    for lids in lids.chunks(Arrivals::TOGETHER) {
+        before.take(held, lids);
+        after.take(wanted, lids);
+        for (own, &lid) in lids.iter().enumerate() {
+            let block = lid.0 / LFT_BLOCK as u16;
+            for (&leaf, &waiting) in
+                hosts.iter().filter(|(leaf, _)| !before.from(**leaf, own) && after.from(**leaf, own))
+            {
+                let mut at = Some(leaf);
+                while let Some(switch) = at.filter(|&node| fabric.node(node).is_switch()) {
+                    let [old, new] = [held, wanted].map(|lfts| lfts[switch.index()].get(lid));
+                    if old != new
+                        && let Some(pairs) = blocks.get_mut(&(switch, block))
+                    {
+                        *pairs += waiting;
+                    }
+                    at = new.and_then(|port| fabric.port_at(switch, port)).and_then(|port| fabric.neighbour(port));
                 }
-                at = new.and_then(|port| fabric.port_at(switch, port)).and_then(|port| fabric.neighbour(port));
             }
         }
     }

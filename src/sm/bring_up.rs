@@ -189,7 +189,9 @@ fn steady_where_idle(fabric: &Fabric, states: &[PortState], tables: &mut SubnetT
     let steady = Lanes::of_fabric(fabric, policy.reserved_sl).steady(policy.partition);
     let mut writes = writes_between(fabric, Some(tables), &tables.lfts, steady);
     writes.retain(|write| matches!(write, Write::SlToVl { node, .. } if is_idle(*node)));
-    writes.iter().for_each(|write| tables.apply(fabric, write));
+    let all_alike = Arc::new(NodeSlToVl::Uniform(steady));
+    let written = writes.iter().filter_map(|write| write.node(fabric));
+    written.for_each(|node| tables.sl_to_vl[node.index()] = all_alike.clone());
     writes
 }
 

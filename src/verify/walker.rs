@@ -1,5 +1,6 @@
 //! Walks every class of a proof, and stops at the first fault.
 
+use super::ProofWave;
 use super::case::ProofCase;
 use super::dependencies::DependencyLayout;
 use super::injection::{Injection, Seed};
@@ -187,8 +188,8 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks some classes, those of a LID one after the other.
-    pub fn run_over(&self, classes: impl Iterator<Item = Class>, sink: &mut impl ProofSink) -> Option<FirstFault> {
-        self.run_over_some(classes, false, sink)
+    pub fn run_over(&self, mut classes: impl Iterator<Item = Class>, sink: &mut impl ProofSink) -> Option<FirstFault> {
+        self.run_over_some(&mut classes, false, sink)
     }
 
     /// The same, but of classes to one owner that stand in the same channels, one after the other, only the first: for
@@ -196,10 +197,10 @@ impl<'a> Walker<'a> {
     /// none.
     pub fn run_over_unlike(
         &self,
-        classes: impl Iterator<Item = Class>,
+        mut classes: impl Iterator<Item = Class>,
         sink: &mut impl ProofSink,
     ) -> Option<FirstFault> {
-        self.run_over_some(classes, self.sends_halves_alike(), sink)
+        self.run_over_some(&mut classes, self.sends_halves_alike(), sink)
     }
 
     /// Whether both halves are in use, and whoever sends to a LID on the leading group of one sends to it on that of
@@ -222,7 +223,7 @@ impl<'a> Walker<'a> {
 
     fn run_over_some(
         &self,
-        classes: impl Iterator<Item = Class>,
+        classes: &mut dyn Iterator<Item = Class>,
         skips_alike: bool,
         sink: &mut impl ProofSink,
     ) -> Option<FirstFault> {

@@ -1,7 +1,7 @@
 //! What is known of a routing in force before anything happens to it, so that it need not be found out afterwards.
 
 use super::{ChangeError, ChangeInput, halves_in_use, repairing};
-use crate::fabric::{Fabric, NodeId, PortId};
+use crate::fabric::{Fabric, PortId};
 use crate::ids::Half;
 use crate::plan::{self, Barrier, Phase, Plan, PlanInput, Policy, Scheme, Sending, Wave};
 use crate::repair::RepairBase;
@@ -95,15 +95,7 @@ pub struct ChangeBase {
     /// Whether sources may send to LIDs of a port that are led each its own way.
     pub(super) is_parted: bool,
     /// That for which an order was first asked for.
-    pub(super) order: OnceLock<OrderOf>,
-}
-
-/// The order of switches by which the routing of an engine goes up and down.
-pub(super) struct OrderOf {
-    pub made_by: &'static str,
-    pub root: Option<NodeId>,
-    /// None where it has none.
-    pub order: Option<Vec<NodeId>>,
+    pub(super) order: OnceLock<repairing::OrderOf>,
 }
 
 impl ChangeBase {

@@ -1,6 +1,5 @@
 //! The steps of scheme `ordered`: the waves that `repair` finds, as values that a planner takes.
 
-use super::base::OrderOf;
 use super::{ChangeBase, ChangeError, Groundwork, InForce, Outset};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::lid;
@@ -10,6 +9,14 @@ use crate::routing::{Engine, chosen_root, switch_order};
 use crate::tables::Lft;
 use crate::verify::InjectionRules;
 use std::sync::Arc;
+
+/// The order of switches by which the routing of an engine goes up and down.
+pub(super) struct OrderOf {
+    pub made_by: &'static str,
+    pub root: Option<NodeId>,
+    /// None where it has none.
+    pub order: Option<Vec<NodeId>>,
+}
 
 /// What a repair comes to.
 #[derive(Default)]

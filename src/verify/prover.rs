@@ -1,7 +1,7 @@
 //! Combines the parts: walks what `input` has checked, judges stage by stage, and collects the evidence.
 
 use super::aging::rounds_to_age;
-use super::base::ProofBase;
+use super::base::{ProofBase, QuietClasses};
 use super::case::{ProofCase, Scope};
 use super::certificate::{Certificate, Recorder, numbers};
 use super::collector::{DependencyCollector, united};
@@ -169,21 +169,7 @@ fn judge(
     if let Some(quiet) = &quiet {
         collector.begin_with(quiet.dependencies(), (0..walker.net.rows.len()).map(Some));
     }
-    let mut walked: Vec<Class> = walker.classes().filter(|class| walker.twins.leads(class.group)).collect();
-    if let Some(quiet) = &quiet {
-        let groups = &walker.lanes.groups;
-        walked.retain(|class| {
-            let answers = case.is_answer(class.lid, walker.half(class));
-            if !quiet.contain(class, answers) {
-                return true;
-            }
-            let first = groups.iter().position(|group| group.half() == walker.half(class));
-            if first == Some(class.group) {
-                recorder.iter_mut().for_each(|own| own.repeat_all(class, quiet.row(class.lid, answers)));
-            }
-            false
-        });
-    }
+    let walked = classes_to_walk(&walker, quiet.as_ref(), recorder.as_mut());
     let mut sinks = Both(Both(collector, recorder), leaving);
     let fault = walker.run_over(walked.into_iter(), &mut sinks);
     let Both(Both(collector, mut recorder), leaving) = sinks;
@@ -221,6 +207,29 @@ fn judge(
             Ok(ProofOutcome { statistics, order, certificate: recorder.map(Recorder::certificate) })
         }
     }
+}
+
+/// The classes that are not known to stand as they do in the base; of those that do, the rows are recorded.
+fn classes_to_walk(
+    walker: &Walker<'_>,
+    quiet: Option<&QuietClasses<'_>>,
+    mut recorder: Option<&mut Recorder<'_>>,
+) -> Vec<Class> {
+    let mut walked: Vec<Class> = walker.classes().filter(|class| walker.twins.leads(class.group)).collect();
+    let Some(quiet) = quiet else { return walked };
+    let groups = &walker.lanes.groups;
+    walked.retain(|class| {
+        let answers = walker.case.is_answer(class.lid, walker.half(class));
+        if !quiet.contain(class, answers) {
+            return true;
+        }
+        let first = groups.iter().position(|group| group.half() == walker.half(class));
+        if first == Some(class.group) {
+            recorder.iter_mut().for_each(|own| own.repeat_all(class, quiet.row(class.lid, answers)));
+        }
+        false
+    });
+    walked
 }
 
 /// Where the barrier reports a half gone when a stage begins, its packets were only in lanes that were observed empty.

@@ -1,9 +1,9 @@
 //! Makes the program smaller.
 //!
-//! The linker folds functions of the same instructions into one: three parts in a hundred of the program. It also packs
-//! the relocations that the loader applies, four parts, and merges strings of which one ends with another, a little. Not every linker can do either, and only glibc from 2.36 on
-//! loads the second, so a program without content is linked and run with each option first. JSON Schemas are carried
-//! compressed: three parts in a hundred.
+//! The linker folds functions of the same instructions into one (three parts in a hundred of the program), packs the
+//! relocations that the loader applies (four), and merges strings of which one ends with another. Not every linker can do
+//! so, and only glibc from 2.36 on loads packed relocations. So a program without content is linked and run with each
+//! option first. JSON Schemas are carried compressed: three parts in a hundred.
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;

@@ -19,7 +19,7 @@ use super::{
     refused, repairing, served,
 };
 use crate::fabric::Fabric;
-use crate::plan::Scheme;
+use crate::plan::{self, Scheme};
 use crate::tables::RoutedBy;
 use crate::verify::Scope;
 use crate::vet::PlanVerdict;
@@ -129,13 +129,8 @@ impl Outset<'_> {
     ) -> Result<PlannedChange, ChangeError> {
         let input = self.input;
         let last = repair.steps.last().map_or(&self.initial.lfts, |last| &last.lfts).clone();
-        let plan = self.plan_with(
-            Scheme::Ordered,
-            repair,
-            last,
-            Vec::new(),
-            SenderWays { layers: input.layers, ways: input.ways.clone() },
-        )?;
+        let sending = SenderWays { layers: input.layers, ways: input.ways.clone() };
+        let plan = plan::plan(Scheme::Ordered, self.plan_input(Scheme::Ordered, repair, last, Vec::new(), sending))?;
         let tables = plan.tables_at(plan.waves().len());
         match input.base() {
             Some(base) => base.proof().prove_tables(fabric, tables, scope),

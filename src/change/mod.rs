@@ -266,18 +266,7 @@ impl<'a> Outset<'a> {
         self.whole.rows()
     }
 
-    /// The plan of a scheme that ends with the tables `target`, which senders then use as `sending` says.
-    fn plan_with(
-        &self,
-        scheme: Scheme,
-        repair: RepairSteps,
-        target: Vec<Arc<Lft>>,
-        drain: Vec<DrainLayer>,
-        sending: SenderWays,
-    ) -> Result<Plan, ChangeError> {
-        Ok(plan::plan(scheme, self.plan_input(scheme, repair, target, drain, sending))?)
-    }
-
+    /// What a plan is made of that ends with the tables `target`, which senders then use as `sending` says.
     fn plan_input(
         &self,
         scheme: Scheme,
@@ -464,33 +453,34 @@ impl<'a> Groundwork<'a> {
 
     /// A plan of scheme `double` but for the order in which channels run empty: what it writes, wave by wave.
     fn outlined(&self) -> Result<Plan, ChangeError> {
-        let target = self.reroute(&[self.outset.input.old.other()]);
-        self.plan_with(Scheme::Double, RepairSteps::default(), target, Vec::new())
+        Ok(plan::plan(Scheme::Double, self.outline_of_double())?)
     }
 
     /// How much that plan writes: what it is passed over for.
     fn size_of_double(&self) -> Result<PlanSize, ChangeError> {
+        Ok(plan::size_of_double(self.outline_of_double())?)
+    }
+
+    fn outline_of_double(&self) -> PlanInput {
         let target = self.reroute(&[self.outset.input.old.other()]);
-        let sending = self.sending(Scheme::Double);
-        let input = self.outset.plan_input(Scheme::Double, RepairSteps::default(), target, Vec::new(), sending);
-        Ok(plan::size_of_double(input)?)
+        self.plan_input(Scheme::Double, RepairSteps::default(), target, Vec::new())
     }
 
     /// The plan of a scheme that ends with the tables `target`.
     fn plan_of(&self, scheme: Scheme, repair: RepairSteps, target: Vec<Arc<Lft>>) -> Result<Plan, ChangeError> {
         let drain =
             if scheme == Scheme::Double { retiring(self.outset.input, &self.outset.surviving)? } else { Vec::new() };
-        self.plan_with(scheme, repair, target, drain)
+        Ok(plan::plan(scheme, self.plan_input(scheme, repair, target, drain))?)
     }
 
-    fn plan_with(
+    fn plan_input(
         &self,
         scheme: Scheme,
         repair: RepairSteps,
         target: Vec<Arc<Lft>>,
         drain: Vec<DrainLayer>,
-    ) -> Result<Plan, ChangeError> {
-        self.outset.plan_with(scheme, repair, target, drain, self.sending(scheme))
+    ) -> PlanInput {
+        self.outset.plan_input(scheme, repair, target, drain, self.sending(scheme))
     }
 
     /// How senders use the tables that a scheme ends with.

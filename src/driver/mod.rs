@@ -26,6 +26,7 @@ pub use foreseen::{ForeseenCount, Foreseer, PreparedAhead};
 pub use record::{ChangeRecord, ChangeUnderWay, PhaseRecord};
 pub use shortfall::{Shortfall, narrow_ports};
 pub use sighting::Sighting;
+pub(crate) use sighting::{common, lacks, routed_and_present};
 pub use standing::StandingChange;
 
 use crate::change::{self, ChangeBase, ChangeInput, InForce, KnownBase, Prepared};
@@ -231,6 +232,11 @@ impl<S: SubnetManager> Driver<S> {
         &mut self.subnet
     }
 
+    /// The subnet manager, and the subnet as it is now, for use between changes.
+    pub fn subnet_and_running(&mut self) -> (&mut S, &Running) {
+        (&mut self.subnet, &self.running)
+    }
+
     /// The subnet manager, when the driver is no longer needed.
     pub fn into_subnet(self) -> S {
         self.subnet
@@ -413,7 +419,7 @@ impl<S: SubnetManager> Driver<S> {
     /// # Errors
     /// The sweep failed or found something unknown, or the change cannot be prepared.
     pub async fn await_loss(&mut self, until_ns: u64) -> Result<Option<ChangeRecord>, DriverError> {
-        let left = |running: &Running| sighting::common(&running.alive, &running.routed);
+        let left = |running: &Running| common(&running.alive, &running.routed);
         self.await_difference(until_ns, |running| running.has_lost_something().then(|| left(running))).await
     }
 
@@ -438,7 +444,7 @@ impl<S: SubnetManager> Driver<S> {
         aside: impl Fn(&Fabric) -> Fabric,
     ) -> Result<Option<ChangeRecord>, DriverError> {
         let wanted = |running: &Running| match running.has_lost_something() {
-            true => sighting::common(&running.alive, &running.routed),
+            true => common(&running.alive, &running.routed),
             false => aside(&running.alive),
         };
         self.await_difference(until_ns, |running| running.has_grown().then(|| wanted(running))).await
@@ -488,7 +494,7 @@ impl<S: SubnetManager> Driver<S> {
         prepared: Prepared,
     ) -> Result<ChangeRecord, DriverError> {
         // Elements that are alive but not part of this change are left for the next one.
-        self.noticed |= sighting::lacks(after, &self.running.alive);
+        self.noticed |= lacks(after, &self.running.alive);
         let mut report = self.run(prepared).await?;
         report.sweep = Some(found);
         Ok(report)
@@ -582,7 +588,7 @@ impl Running {
     pub fn outlook(&self) -> Outlook {
         let Running { routed, alive, tables, ways, half, sm, .. } = self;
         // Of what is lost and still routed there is nothing to answer.
-        let fabric = if self.has_lost_something() { Arc::new(sighting::common(alive, routed)) } else { routed.clone() };
+        let fabric = routed_and_present(routed, alive);
         Outlook { fabric, tables: tables.clone(), ways: [ways.clone(), ways.clone()], half: *half, sm: *sm }
     }
 
@@ -600,7 +606,7 @@ impl Running {
     /// new half from the start: a host that asks must not return to the half that is being drained and rewritten. There
     /// are no answers about elements that are gone since.
     fn outlook_within(&self, plan: &Plan, wave: usize) -> Outlook {
-        let fabric = Arc::new(sighting::common(&self.alive, &plan.draft().after));
+        let fabric = Arc::new(common(&self.alive, &plan.draft().after));
         Outlook { fabric, half: plan.answered_half(wave), ..self.outlook_of(plan) }
     }
 

@@ -350,7 +350,7 @@ impl Running {
 }
 
 /// Whether one part of a fabric lacks a node or cable that another part has.
-pub(super) fn lacks(fabric: &Fabric, other: &Fabric) -> bool {
+pub(crate) fn lacks(fabric: &Fabric, other: &Fabric) -> bool {
     let mut nodes = fabric.nodes().zip(other.nodes());
     let mut ports = fabric.ports().zip(other.ports());
     nodes.any(|((_, own), (_, other))| !own.present && other.present)
@@ -358,8 +358,13 @@ pub(super) fn lacks(fabric: &Fabric, other: &Fabric) -> bool {
 }
 
 /// The part of `fabric` that is also in `other`.
-pub(super) fn common(fabric: &Fabric, other: &Fabric) -> Fabric {
+pub(crate) fn common(fabric: &Fabric, other: &Fabric) -> Fabric {
     restricted(fabric, |node| other.node(node).present, |port| other.peer(port).is_some())
+}
+
+/// The part of what is routed that is present.
+pub(crate) fn routed_and_present(routed: &Arc<Fabric>, alive: &Fabric) -> Arc<Fabric> {
+    if lacks(alive, routed) { Arc::new(common(alive, routed)) } else { routed.clone() }
 }
 
 /// The part of `fabric` that is also in one of two others.

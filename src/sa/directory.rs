@@ -6,12 +6,13 @@
 //! replace it when the subnet changes. A lookup by GUID costs a binary search, one by LID a single step.
 
 use super::partitions::SharedPartitions;
+use super::path_rate::{PathCapacity, PathRate};
 use super::remote::{LeadingRouters, Remote};
 use super::service_levels::ServiceLevels;
 use crate::fabric::{Fabric, NodeKind, PortId};
 use crate::ids::{Guid, Half, Lid, PKey, PortNum, Sl};
 use crate::tables::SubnetTables;
-use crate::wire::{Gid, NodeInfo, PortInfo, SmInfo, SwitchInfo, VlArbitrationBlock, VlArbitrationTable};
+use crate::wire::{Gid, Mtu, NodeInfo, PortInfo, SmInfo, SwitchInfo, VlArbitrationBlock, VlArbitrationTable};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -59,6 +60,13 @@ pub struct MulticastFacts {
     pub sl: Sl,
     /// How many multicast LIDs every switch that carries them has entries for, counted from the first.
     pub mlids: u16,
+    /// MTU and rate of the predefined groups.
+    pub broadcast: PathCapacity,
+}
+
+impl MulticastFacts {
+    /// MTU and rate that predefined groups have under every manager, unless it is configured otherwise.
+    pub const BROADCAST: PathCapacity = PathCapacity { mtu: Mtu::B2048, rate: PathRate::SDR_4X };
 }
 
 /// Why the facts do not make a directory.

@@ -7,10 +7,11 @@
 //! Deliberately omitted: who may do what (`member_requests`), and where packets go (`sm`).
 
 use super::directory::{Directory, MulticastFacts};
+use super::path_rate::PathCapacity;
 use crate::ids::{Guid, Lid, PKey};
 use crate::shares::Shares;
 use crate::wire::sa::{McMemberRecord, Selector};
-use crate::wire::{Gid, Mtu, status};
+use crate::wire::{Gid, status};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,9 +20,8 @@ const MOST_MLIDS: u16 = 0x3FFF;
 /// The parts of the table that are filled one after the other, by their ends.
 const PARTS: [u16; 4] = [256, 1024, 4096, MOST_MLIDS];
 
-/// Q_Key, rate (10 Gb/s) and scope (the subnet) of predefined groups, as every manager gives them.
+/// Q_Key and scope (the subnet) of predefined groups, as every manager gives them.
 const BROADCAST_Q_KEY: u32 = 0x0B1B;
-const BROADCAST_RATE: u8 = 3;
 const LINK_LOCAL: u8 = 2;
 
 /// A member of a group, as far as switches are concerned.
@@ -195,9 +195,9 @@ impl MulticastGroups {
         for key in keys {
             let mgid = broadcast(key, LINK_LOCAL);
             if !self.by_mgid.contains_key(&mgid) {
-                let life_time = directory.facts().packet_life_time;
+                let record = predefined(mgid, key, facts.broadcast, directory.facts().packet_life_time);
                 // One that finds no LID is not made; nor is it later, unless one becomes free.
-                let _ = self.make(predefined(mgid, key, life_time), None, facts);
+                let _ = self.make(record, None, facts);
             }
         }
     }
@@ -348,15 +348,15 @@ pub(super) fn broadcast(key: PKey, scope: u8) -> Gid {
     Gid { prefix, guid: Guid(0xFFFF_FFFF) }
 }
 
-fn predefined(mgid: Gid, key: PKey, packet_life_time: u8) -> McMemberRecord {
+fn predefined(mgid: Gid, key: PKey, capacity: PathCapacity, packet_life_time: u8) -> McMemberRecord {
     McMemberRecord {
         mgid,
         q_key: BROADCAST_Q_KEY,
         mtu_selector: Selector::Exactly,
-        mtu: Mtu::B2048.into(),
+        mtu: capacity.mtu.into(),
         p_key: key.0,
         rate_selector: Selector::Exactly,
-        rate: BROADCAST_RATE,
+        rate: capacity.rate.number(),
         packet_life_time_selector: Selector::Exactly,
         packet_life_time,
         scope: LINK_LOCAL,

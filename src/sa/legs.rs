@@ -7,7 +7,7 @@
 //! omitted: multicast and raw traffic.
 
 use super::directory::Directory;
-use super::path_capacity::{PathCapacity, PathRate};
+use super::path_rate::{PathCapacity, PathRate};
 use crate::fabric::PortId;
 use crate::ids::{Half, Lid, PKey, Sl};
 use crate::wire::sa::{ComponentMask, PathRecord, Selector};

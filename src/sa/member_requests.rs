@@ -6,7 +6,7 @@
 
 use super::directory::{Directory, MulticastFacts};
 use super::groups::{GroupMembership, MulticastGroup, MulticastGroups, broadcast};
-use super::path_capacity::PathRate;
+use super::path_rate::PathRate;
 use crate::fabric::PortId;
 use crate::ids::{Guid, PKey, PortNum};
 use crate::wire::sa::{ComponentMask, McMemberRecord, Selector};

@@ -19,6 +19,7 @@ mod member_requests;
 mod modelled;
 mod partitions;
 mod path_capacity;
+mod path_rate;
 mod paths;
 mod prefix_routes;
 mod records;
@@ -32,7 +33,7 @@ mod transfers;
 
 pub use directory::{Directory, DirectoryError, DirectoryFacts, MulticastFacts};
 pub use groups::{GroupCounts, GroupMember};
-pub use path_capacity::{PathCapacity, PathRate};
+pub use path_rate::{PathCapacity, PathRate};
 pub use prefix_routes::{PrefixRoute, PrefixRoutes};
 pub use remote::{Beyond, LeadingRouters, Remote, RemoteRule};
 pub use service_levels::{FirstOfHalf, OfLayers, Reserving, ServiceLevels};

@@ -7,7 +7,7 @@
 //! another subnet.
 
 use super::legs::{PathEnd, PathQuery};
-use super::path_capacity::PathRate;
+use super::path_rate::PathRate;
 use super::remote_paths::RemoteDestination;
 use crate::wire::sa::{PathRecord, Record, Selector};
 use crate::wire::{Gid, Mtu, status};

@@ -11,7 +11,7 @@ use super::config::{Config, Takeover};
 use super::context::Context;
 use super::error::SmError;
 use super::fallback::{self, FoundRouting, has_routers};
-use super::inherited::{carrying, is_active, lanes_of_most};
+use super::inherited::{self, carrying, is_active, lanes_of_most};
 use super::installed::{self, InstalledTables};
 use super::planning::computed;
 use super::port_needs;
@@ -136,7 +136,8 @@ async fn take_over<T: Transport>(
     if let Some(device) = installed.silent.first().filter(|_| manager.can_leave_out(&installed.unread)) {
         return Err(SmError::Unread { device: device.clone() });
     }
-    let first = steady_where_idle(&fabric, &found.port_states, &mut installed.tables, &config.policy);
+    inherited::warn_of_level_given_up(&fabric, &installed.tables, &config.policy);
+    let first = installed.steady_where_idle(&fabric, &found.port_states, &config.policy);
     let input = RecoveryInput {
         fabric: fabric.clone(),
         tables: installed.tables.clone(),
@@ -176,23 +177,6 @@ async fn take_over<T: Transport>(
         }
     };
     taken.set_up(manager, config, sm, routing.instead).await.map(Some)
-}
-
-/// Gives devices without a link that is up the SL-to-VL tables of the steady state: the manager's own host or switch
-/// after a power cycle, which cannot be left for later. No packet meets these tables before the links are up. Returns
-/// the writes.
-fn steady_where_idle(fabric: &Fabric, states: &[PortState], tables: &mut SubnetTables, policy: &Policy) -> Vec<Write> {
-    let is_up = |&port: &PortId| {
-        fabric.peer(port).is_some() && matches!(states[port.index()], PortState::Armed | PortState::Active)
-    };
-    let is_idle = |node: NodeId| fabric.ports_of(node).find(is_up).is_none();
-    let steady = Lanes::of_fabric(fabric, policy.reserved_sl).steady(policy.partition);
-    let mut writes = writes_between(fabric, Some(tables), &tables.lfts, steady);
-    writes.retain(|write| matches!(write, Write::SlToVl { node, .. } if is_idle(*node)));
-    let all_alike = Arc::new(NodeSlToVl::Uniform(steady));
-    let written = writes.iter().filter_map(|write| write.node(fabric));
-    written.for_each(|node| tables.sl_to_vl[node.index()] = all_alike.clone());
-    writes
 }
 
 /// A subnet that carries traffic, as it is taken over.

@@ -4,7 +4,7 @@ use super::planning::Planning;
 use crate::ids::Lmc;
 use crate::plan::Policy;
 use crate::routing::Engine;
-use crate::sa::Remote;
+use crate::sa::{MulticastFacts, PathCapacity, Remote};
 use crate::subnet::SourceControl;
 use crate::wire::Gid;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ pub struct Config {
     pub subnet_prefix_is_required: bool,
     /// The routers that lead to other subnets (`prefix_routes_file`).
     pub remote: Arc<Remote>,
+    /// MTU and rate of the predefined multicast groups (`ipoib, mtu=…, rate=…` of OpenSM's `partitions.conf`).
+    pub broadcast: PathCapacity,
     /// Age limits as exponents, 4.096 µs × 2^n (`head_of_queue_lifetime`, `leaf_head_of_queue_lifetime`,
     /// `packet_life_time`), and the number of consecutive drops after which a lane counts as stalled
     /// (`vl_stall_count`).
@@ -88,6 +90,7 @@ impl Config {
             subnet_prefix: Gid::DEFAULT_PREFIX,
             subnet_prefix_is_required: false,
             remote: Remote::none().into(),
+            broadcast: MulticastFacts::BROADCAST,
             limits: AgeLimits::default(),
             subnet_timeout: 18,
             asks_clients: true,

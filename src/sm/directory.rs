@@ -41,7 +41,11 @@ pub(super) fn publish<T: Transport>(
         half,
         service_levels: levels(&fabric, ways, config.policy.reserved_sl),
         remote: config.remote.clone(),
-        multicast: config.policy.reserved_sl.map(|sl| MulticastFacts { sl, mlids: mlids(manager, &fabric) }),
+        multicast: config.policy.reserved_sl.map(|sl| MulticastFacts {
+            sl,
+            mlids: mlids(manager, &fabric),
+            broadcast: config.broadcast,
+        }),
     };
     let directory = Directory::new(facts)?;
     responder.borrow_mut().set_directory(directory, manager.now_ns());

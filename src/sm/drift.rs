@@ -22,9 +22,6 @@ use std::collections::BTreeSet;
 /// The fewest questions after a light sweep, however few the switches.
 const LEAST: usize = 16;
 
-/// The forwarding entry of a LID without a route.
-const NO_ROUTE: u8 = 255;
-
 /// What to ask for.
 #[derive(Clone, Copy, Debug)]
 enum DriftQuestion {
@@ -132,7 +129,7 @@ pub(super) async fn look<T: Transport>(
                 let mut lids = given.range(Lid(first)..=Lid(first + LFT_BLOCK as u16 - 1));
                 if lids.any(|&lid| held.get(lid) != wanted.get(lid)) {
                     drift.blocks.push((switch, block));
-                    drift.by_others |= entries.iter().any(|&output| output != NO_ROUTE);
+                    drift.by_others |= entries.iter().any(|&output| output != PortNum::NO_ROUTE.0);
                 }
             }
             DriftQuestion::Keys(port) if !partitions::is_known(manager, port, &PKeyTable::decode(&data)) => {

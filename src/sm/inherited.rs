@@ -1,14 +1,16 @@
 //! Settings that a subnet keeps while it carries traffic, although this manager is configured otherwise: LMC, data VLs,
 //! GID prefix and M_Key protection.
 //!
-//! Each is that of most ports that carry data, unless the user requires the configured one. The log names what is kept.
+//! Each is that of most ports that carry data, unless the user requires the configured one. The log names what is kept,
+//! and a reserved service level that is not.
 
 use super::config::Config;
 use super::installed;
-use crate::fabric::PortId;
-use crate::ids::Lmc;
+use crate::fabric::{Fabric, PortId};
+use crate::ids::{Lmc, Sl};
+use crate::plan::{Lanes, Policy};
 use crate::subnet::{Discovered, Manager};
-use crate::tables::PortState;
+use crate::tables::{NodeSlToVl, PortState, SubnetTables};
 use crate::transport::Transport;
 use std::collections::BTreeMap;
 
@@ -84,6 +86,28 @@ pub(super) fn protection_to_keep<T: Transport>(manager: &Manager<T>, found: &Dis
     held
 }
 
+/// Warns if the manager before this one reserved a service level and this one reserves none.
+pub(super) fn warn_of_level_given_up(fabric: &Fabric, held: &SubnetTables, policy: &Policy) {
+    if let Some(level) = level_given_up(fabric, held, policy) {
+        tracing::warn!(
+            "SL {level} has a lane to itself, as with --reserved-sl {level}: without that option data gets it back, and \
+             IPoIB does not work"
+        );
+    }
+}
+
+/// The level that the tables of most devices reserve, where none is to be.
+fn level_given_up(fabric: &Fabric, held: &SubnetTables, policy: &Policy) -> Option<Sl> {
+    let steady = |reserved| Lanes::of_fabric(fabric, reserved).steady(policy.partition);
+    let present = fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);
+    let uniform = present.filter_map(|id| match *held.sl_to_vl[id.index()] {
+        NodeSlToVl::Uniform(table) => Some(table.0),
+        _ => None,
+    });
+    let held = of_most(uniform).filter(|&held| policy.reserved_sl.is_none() && held != steady(None).0)?;
+    Sl::all().find(|&sl| steady(Some(sl)).0 == held)
+}
+
 /// The number of data VLs in operation at most ports that carry data; `None` if no port reports it.
 pub(super) fn lanes_of_most<T: Transport>(manager: &Manager<T>, found: &Discovered) -> Option<u8> {
     of_most(carrying(found).filter_map(|port| manager.port_info(port)?.operational_vls.lanes()))
@@ -106,4 +130,27 @@ fn of_most<T: Ord>(held: impl Iterator<Item = T>) -> Option<T> {
 
 pub(super) fn is_active(found: &Discovered, port: PortId) -> bool {
     found.port_states[port.index()] == PortState::Active
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::generate::{Options, generate};
+    use crate::ids::Half;
+    use crate::plan::LanePartition;
+
+    #[test]
+    fn a_level_that_is_given_up_is_recognised() {
+        let fabric = generate(&"fat-tree:4,2".parse().expect("a topology"), &Options::default()).expect("a fabric");
+        let held = |level| {
+            let steady = Lanes::of_fabric(&fabric, level).steady(LanePartition::default());
+            SubnetTables::new(&fabric, steady, Half::Lower)
+        };
+        let policy = |reserved_sl| Policy { reserved_sl, ..Policy::default() };
+        for level in (1..8).map(Sl::new) {
+            assert_eq!(level_given_up(&fabric, &held(level), &policy(None)), level);
+            assert_eq!(level_given_up(&fabric, &held(level), &policy(level)), None);
+        }
+        assert_eq!(level_given_up(&fabric, &held(None), &policy(None)), None);
+    }
 }

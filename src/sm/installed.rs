@@ -3,9 +3,9 @@
 use super::error::SmError;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lid, PortNum, Vl};
-use crate::plan::sl_to_vl_pairs;
+use crate::plan::{Lanes, Policy, sl_to_vl_pairs, writes_to};
 use crate::subnet::{Ask, Manager, REQUESTS_AT_A_TIME, RequestTarget, SubnetError};
-use crate::tables::{LFT_BLOCK, NodeSlToVl, PortState, SlToVl, SubnetTables};
+use crate::tables::{LFT_BLOCK, NodeSlToVl, PortState, SlToVl, SubnetTables, Write};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, LinearForwardingTable, SlToVlMappingTable, SlToVlModifier};
 use std::collections::BTreeSet;
@@ -36,6 +36,28 @@ impl InstalledTables {
             !self.unread.contains(&at.node) && table.discards()
         };
         fabric.end_ports().filter(is_closed).collect()
+    }
+
+    /// Has devices without a link that is up hold the SL-to-VL tables of the steady state: the manager's own host or
+    /// switch after a power cycle, which cannot be left for later. No packet meets these tables before the links are
+    /// up. Returns the writes.
+    pub(super) fn steady_where_idle(&mut self, fabric: &Fabric, states: &[PortState], policy: &Policy) -> Vec<Write> {
+        let steady = Lanes::of_fabric(fabric, policy.reserved_sl).steady(policy.partition);
+        let wanted = Arc::new(NodeSlToVl::Uniform(steady));
+        let is_up = |port: PortId| {
+            fabric.peer(port).is_some() && matches!(states[port.index()], PortState::Armed | PortState::Active)
+        };
+        let InstalledTables { tables, unread, .. } = self;
+        let is_idle = |node: NodeId| {
+            let differs = *tables.sl_to_vl[node.index()] != *wanted && !unread.contains(&node);
+            differs && !fabric.ports_of(node).any(is_up)
+        };
+        let present = fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);
+        let idle: BTreeSet<NodeId> = present.filter(|&node| is_idle(node)).collect();
+        idle.iter().for_each(|node| tables.sl_to_vl[node.index()] = wanted.clone());
+        let mut writes = writes_to(fabric, &idle, &tables.lfts, steady);
+        writes.retain(|write| matches!(write, Write::SlToVl { .. }));
+        writes
     }
 }
 

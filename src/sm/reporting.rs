@@ -4,6 +4,7 @@
 use super::config::Config;
 use super::context::Context;
 use super::directory;
+use super::groups::GroupForwarding;
 use super::mailbox::{Happening, SharedMailbox};
 use super::responder::SharedResponder;
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
@@ -25,8 +26,10 @@ const LOOK_AGAIN_NS: u64 = 20_000_000;
 pub struct ReportingManager<T> {
     pub(super) manager: Manager<T>,
     mailbox: SharedMailbox,
-    responder: SharedResponder,
-    config: Config,
+    pub(super) responder: SharedResponder,
+    pub(super) config: Config,
+    /// Multicast groups in switches.
+    pub(super) groups: GroupForwarding,
     /// Records the states that the change has entered.
     pub(super) trail: Trail,
 }
@@ -34,7 +37,8 @@ pub struct ReportingManager<T> {
 impl<T: Transport> ReportingManager<T> {
     pub(super) fn new(manager: Manager<T>, context: &Context) -> ReportingManager<T> {
         let (mailbox, responder) = (context.mailbox.clone(), context.responder.clone());
-        ReportingManager { manager, mailbox, responder, config: context.config.clone(), trail: Trail::default() }
+        let (config, groups, trail) = (context.config.clone(), GroupForwarding::default(), Trail::default());
+        ReportingManager { manager, mailbox, responder, config, groups, trail }
     }
 
     /// The manager.
@@ -52,6 +56,12 @@ impl<T: Transport> ReportingManager<T> {
         for state in self.trail.take() {
             self.post(Happening::Entered { state });
         }
+    }
+
+    /// Called before each wait of a change.
+    async fn before_wait(&mut self) -> Result<(), SubnetError> {
+        self.follow();
+        self.settle_groups_amid_change().await
     }
 
     fn post(&self, happening: Happening) {
@@ -133,7 +143,7 @@ impl<T: Transport> SubnetManager for ReportingManager<T> {
     }
 
     async fn flush(&mut self, ticket: Ticket, observer: Observer, lanes: VlSet) -> Result<Flushed, SubnetError> {
-        self.follow();
+        self.before_wait().await?;
         let flushed = self.manager.flush(ticket, observer, lanes).await?;
         self.passed("flushed").await?;
         Ok(flushed)
@@ -145,7 +155,7 @@ impl<T: Transport> SubnetManager for ReportingManager<T> {
         ports: &[PortId],
         half: Half,
     ) -> Result<SourcesMoved, SubnetError> {
-        self.follow();
+        self.before_wait().await?;
         let moved = self.manager.confirm_sources(ticket, ports, half).await?;
         self.passed("sources moved").await?;
         Ok(moved)
@@ -153,6 +163,7 @@ impl<T: Transport> SubnetManager for ReportingManager<T> {
 
     /// Answers about the half in use stay valid.
     fn set_outlook(&mut self, outlook: Outlook) {
+        self.groups.look_ahead(&outlook);
         if let Err(error) = directory::publish(&self.manager, &self.responder, &self.config, outlook) {
             tracing::warn!(%error, "the SA answers from what it knew before");
         }
@@ -164,7 +175,7 @@ impl<T: Transport> SubnetManager for ReportingManager<T> {
         observer: Observer,
         retiring: &Retiring<'_>,
     ) -> Result<Drained, SubnetError> {
-        self.follow();
+        self.before_wait().await?;
         let drained = self.manager.drain(ticket, observer, retiring).await?;
         self.passed("drained").await?;
         Ok(drained)
@@ -180,7 +191,7 @@ impl<T: Transport> SubnetManager for ReportingManager<T> {
         observer: Observer,
         leaving: &Leaving<'_>,
     ) -> Result<Vacated, SubnetError> {
-        self.follow();
+        self.before_wait().await?;
         let vacated = self.manager.vacate(ticket, observer, leaving).await?;
         self.passed("vacated").await?;
         Ok(vacated)

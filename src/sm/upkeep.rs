@@ -15,7 +15,7 @@ use super::drift::{self, Drift};
 use super::element::FoundElement;
 use super::error::SmError;
 use super::fallback::{self, FoundChange};
-use super::groups::GroupForwarding;
+use super::groups::GroupBase;
 use super::lifecycle::{self, Goal, LifecycleCommand, LifecycleEvent, LifecycleState, Mandate, RetiredHalf};
 use super::mailbox::{Happening, SubnetView};
 use super::mirroring;
@@ -68,8 +68,6 @@ pub(super) struct Upkeep<T> {
     change_is_due: bool,
     /// The end ports whose clients are still to be asked to register again.
     pub(super) registering: Registering,
-    /// Multicast groups in switches.
-    pub(super) groups: GroupForwarding,
     /// While the manager's own port leads nowhere.
     unreached: Option<Unreached>,
 }
@@ -107,7 +105,7 @@ impl<T: Transport> Upkeep<T> {
         let rounds = drift::Rounds::default();
         let (seen, change_is_due) = (Seen::Quiet, up.change_is_due);
         let (sighting, instead, is_partial) = (None, None, false);
-        let (registering, groups) = (Registering::default(), GroupForwarding::default());
+        let registering = Registering::default();
         let unreached = None;
         let mut upkeep = Upkeep {
             driver,
@@ -120,7 +118,6 @@ impl<T: Transport> Upkeep<T> {
             is_partial,
             change_is_due,
             registering,
-            groups,
             unreached,
         };
         upkeep.stands_in(context, up.instead.clone());
@@ -167,7 +164,8 @@ impl<T: Transport> Upkeep<T> {
     ) -> Result<Option<LifecycleEvent>, SmError> {
         // What was found by the last command is seen while this one works: a change takes long.
         self.show(context);
-        self.follow_switches(context);
+        let (subnet, running) = self.driver.subnet_and_running();
+        subnet.follow_switches(&GroupBase::of(running));
         let began_ns = self.now_ns();
         let event = match command {
             LifecycleCommand::Glance => {
@@ -197,11 +195,11 @@ impl<T: Transport> Upkeep<T> {
             }
             LifecycleCommand::Change(prepared) => {
                 let record = self.change(context, *prepared).await;
-                self.follow_by_groups(context, record).await.map(changed)
+                self.follow_by_groups(record).await.map(changed)
             }
             LifecycleCommand::Resume => {
                 let record = self.resume(context).await;
-                self.follow_by_groups(context, record).await.map(changed)
+                self.follow_by_groups(record).await.map(changed)
             }
             LifecycleCommand::Publish => {
                 self.publish();
@@ -242,7 +240,7 @@ impl<T: Transport> Upkeep<T> {
             let now_ns = self.now_ns();
             let due_ns = context.mailbox.borrow().lifecycle().due_ns();
             // Nobody is asked while a change has halted: the next look is then no sooner than otherwise.
-            let is_under_way = self.registering.is_under_way() || self.are_groups_under_way(context);
+            let is_under_way = self.registering.is_under_way() || self.driver.subnet().are_groups_under_way();
             let goes_on = is_under_way && self.may_mend(context);
             let slice_ns = if goes_on { 0 } else { SLICE_NS };
             let until_ns = due_ns.map_or(u64::MAX, |due_ns| due_ns.max(now_ns)).min(now_ns + slice_ns);
@@ -329,7 +327,10 @@ impl<T: Transport> Upkeep<T> {
         }
         if self.may_mend(context) {
             self.ask_to_register().await?;
-            self.tend_groups(context).await?;
+            let (now_ns, are_asked) = (self.now_ns(), self.registering.is_under_way());
+            let (subnet, running) = self.driver.subnet_and_running();
+            subnet.groups.end_arrival(now_ns, are_asked);
+            subnet.tend_groups(GroupBase::of(running)).await?;
         }
         Ok(None)
     }
@@ -467,7 +468,7 @@ impl<T: Transport> Upkeep<T> {
         view.instead = self.instead.clone();
         view.unrecorded = self.driver.unrecorded();
         view.degraded = degraded::list(self.driver.subnet().manager());
-        view.groups = self.groups.view();
+        view.groups = self.driver.subnet().groups.view();
         view.closed_ends = self.driver.subnet().manager().closed_ends();
         view.light_sweep_ns = self.driver.subnet().manager().timing().light_sweep_ns;
         // Cloned only if it differs: tables are large, and this runs after every wait.
@@ -690,16 +691,12 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// Makes trees of groups follow a change at once: the survey after it takes long, and packets are still forwarded
-    /// to elements set aside. Nothing is written for another manager's subnet.
-    async fn follow_by_groups(
-        &mut self,
-        context: &Context,
-        record: Result<ChangeRecord, SmError>,
-    ) -> Result<ChangeRecord, SmError> {
+    /// to elements set aside.
+    async fn follow_by_groups(&mut self, record: Result<ChangeRecord, SmError>) -> Result<ChangeRecord, SmError> {
         let record = record?;
-        let is_ours = context.responder.borrow().mandate() == Mandate::Full;
-        if record.outcome == Outcome::Completed && is_ours {
-            self.settle_groups(context).await?;
+        if matches!(record.outcome, Outcome::Completed | Outcome::CalledOff(_)) {
+            let (subnet, running) = self.driver.subnet_and_running();
+            subnet.settle_groups(GroupBase::of(running)).await?;
         }
         Ok(record)
     }
@@ -816,7 +813,7 @@ impl<T: Transport> Upkeep<T> {
     async fn set_up_bounced(&mut self, context: &Context) -> Result<(), SmError> {
         let running = self.driver.running().clone();
         let fabric = &running.alive;
-        let manager = &mut self.driver.subnet_mut().manager;
+        let ReportingManager { manager, groups, .. } = self.driver.subnet_mut();
         let routed = |port: &PortId| running.routed.peer(*port).is_some() && fabric.peer(*port).is_some();
         let down = |port: PortId| awaits_set_up(manager.port_info(port));
         let bounced: Vec<PortId> = fabric.ports().map(|(id, _)| id).filter(routed).filter(|&port| down(port)).collect();
@@ -830,7 +827,7 @@ impl<T: Transport> Upkeep<T> {
         let own = devices.iter().filter(|&&node| fabric.node(node).is_switch());
         let own = own.filter_map(|&node| fabric.port_at(node, PortNum::ZERO));
         let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();
-        self.groups.may_be_empty(&devices);
+        groups.may_be_empty(&devices);
         set_up::configure(manager, &Basis::of(&running, &context.config), &ports).await?;
         let policy = &context.config.policy;
         let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);

@@ -308,6 +308,11 @@ impl<T: Transport> Manager<T> {
         &mut self.transport
     }
 
+    /// The part of the known fabric that is present; none before the first sweep.
+    pub fn present(&self) -> Option<&Fabric> {
+        self.topology.as_ref().map(|known| &known.fabric)
+    }
+
     pub(super) fn topology(&self, attempted: &'static str) -> Result<&KnownTopology, SubnetError> {
         self.topology.as_ref().ok_or(SubnetError::NoTopology { attempted })
     }

@@ -84,6 +84,11 @@ impl<T: Transport> Manager<T> {
         Ok(held)
     }
 
+    /// Whether the next write would wait for copies of earlier ones.
+    pub fn may_multicast_copies_arrive(&self) -> bool {
+        self.transport.now_ns() < self.multicast_copies_until_ns
+    }
+
     /// The number of multicast LIDs that a switch has entries for, counted from the first.
     pub fn multicast_cap(&self, switch: NodeId) -> u16 {
         self.switch_info(switch).map_or(0, |info| info.multicast_fdb_cap)

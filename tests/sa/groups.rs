@@ -5,7 +5,7 @@ use crate::support::brought_up::bring_up;
 use crate::support::bundled::bundled;
 use reconfig::fabric::PortId;
 use reconfig::ids::{Guid, Lid, Sl};
-use reconfig::sa::{Directory, DirectoryFacts, GroupCounts, MulticastFacts, SaLimits};
+use reconfig::sa::{Directory, DirectoryFacts, GroupCounts, MulticastFacts, PathCapacity, PathRate, SaLimits};
 use reconfig::transport::Datagram;
 use reconfig::wire::sa::*;
 use reconfig::wire::*;
@@ -28,11 +28,15 @@ fn group(number: u64) -> Gid {
     Gid { prefix: 0xFF12_AAAA_0000_0000, guid: Guid(number) }
 }
 
+fn groups(mlids: u16) -> MulticastFacts {
+    MulticastFacts { sl: Sl::masked(LEVEL), mlids, broadcast: MulticastFacts::BROADCAST }
+}
+
 fn facts() -> DirectoryFacts {
     let subnet = bring_up(&bundled("ghost-cycle"), 1, false);
     let (fabric, tables) = (Arc::new(subnet.fabric), Arc::new(subnet.tables));
     let model = DirectoryFacts::modelled(fabric, tables, subnet.sm, Mtu::B2048);
-    DirectoryFacts { multicast: Some(MulticastFacts { sl: Sl::masked(LEVEL), mlids: ROOM }), ..model }
+    DirectoryFacts { multicast: Some(groups(ROOM)), ..model }
 }
 
 fn bench() -> Bench {
@@ -88,6 +92,30 @@ fn every_partition_has_the_broadcast_group_of_ipoib_and_it_stays() {
     assert_eq!(set(&mut bench, 2, &[], &member).map(|own| own.join_state), Ok(M::FULL));
     assert_eq!(delete(&mut bench, 2, &member).map(|own| own.join_state), Ok(0));
     assert_eq!(bench.sa.group_counts(), GroupCounts { groups: 2, members: 0 });
+}
+
+/// As with `ipoib, mtu=5, rate=12` of OpenSM's `partitions.conf`.
+#[test]
+fn predefined_groups_have_the_mtu_and_rate_that_were_chosen_and_ports_that_lack_them_are_refused() {
+    let fastest: PathRate = "56".parse().expect("a rate");
+    for (mtu, rate, joins) in [
+        (Mtu::B2048, PathRate::SDR_4X, true),
+        (Mtu::B1024, PathRate::SDR_4X, true),
+        (Mtu::B4096, PathRate::SDR_4X, false),
+        (Mtu::B2048, fastest, true),
+        (Mtu::B2048, "1200".parse().expect("a rate"), false),
+    ] {
+        let chosen = MulticastFacts { broadcast: PathCapacity { mtu, rate }, ..groups(ROOM) };
+        let mut bench = Bench::over(DirectoryFacts { multicast: Some(chosen), ..facts() }, SaLimits::default());
+        let (from, asked) = (bench.host(0), own(&bench, 0, broadcast(0xFFFF)));
+        let request = SaMad::request(Method::GetTable, ComponentMask::NONE, &M::default());
+        let all: Vec<McMemberRecord> = records(&bench.ask_from(from, request).expect("a table"));
+        assert_eq!((all[0].mtu, all[0].rate), (mtu.into(), rate.number()));
+        let joined = set(&mut bench, 0, &[], &asked).map(|own| own.join_state);
+        assert_eq!(joined, if joins { Ok(M::FULL) } else { REFUSED.map(|own| own.join_state) }, "{mtu:?}, {rate:?}");
+    }
+    let error = "11".parse::<PathRate>().expect_err("there is no such rate");
+    assert!(error.contains("2.5, 5, 10, 14"), "{error}");
 }
 
 #[test]
@@ -334,10 +362,7 @@ fn a_port_that_hoards_groups_leaves_room_for_others() {
 #[test]
 fn the_same_group_gets_the_same_lid_whoever_else_came_before() {
     let lids = |numbers: &[u64]| -> Vec<(u64, Lid)> {
-        let mut bench = Bench::over(
-            DirectoryFacts { multicast: Some(MulticastFacts { sl: Sl::masked(LEVEL), mlids: 4096 }), ..facts() },
-            SaLimits::default(),
-        );
+        let mut bench = Bench::over(DirectoryFacts { multicast: Some(groups(4096)), ..facts() }, SaLimits::default());
         let mut lid = |&number: &u64| {
             let asked = own(&bench, 0, group(number));
             (number, set(&mut bench, 0, &MAKES, &asked).expect("it is made").mlid)

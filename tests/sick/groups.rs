@@ -5,6 +5,7 @@ use super::scene::{MS, S, Scene, Setup};
 use crate::support::thorough::is_thorough;
 use reconfig::fabric::PortId;
 use reconfig::ids::{Guid, Lid, PortNum};
+use reconfig::plan::Observer;
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
 use reconfig::sm::{REJOIN_NS, SubnetArrival};
 use reconfig::wire::sa::{ComponentMask, McMemberRecord, Record, SaMad};
@@ -326,5 +327,46 @@ fn joins_are_written_together() {
             eprintln!("{topology}: {written} SMPs after the loss of {name}");
             assert!(written <= 4 * switches, "{topology}: {written}");
         }
+    }
+}
+
+/// By `double`, a change waits for seconds. Trees lead past what died before the first of these waits.
+#[test]
+fn trees_follow_a_loss_before_the_change_of_the_routing_has_ended() {
+    let setup = Setup { observer: Observer::Lifetime, auto: false, ..SETUP };
+    for (topology, names) in [("fat-tree:4,2", ["spine-1", "spine-2"]), ("torus:4x4,1", ["switch-1-1", "switch-2-1"])] {
+        let mut scene = up(topology, setup, &[]);
+        let all = hosts(&scene);
+        all.iter().for_each(|host| _ = join(&scene, host, BROADCAST));
+        scene.pass(S);
+        let in_use = |scene: &Scene, name: &str| {
+            scene.transport.with(|sim| !sim.multicast_outputs(scene.node(name), MLID).is_empty())
+        };
+        let name = names.into_iter().find(|name| in_use(&scene, name)).expect("a switch of the tree");
+        let node = scene.node(name);
+        let gone = scene.hosts_on(node);
+        let gone = gone.iter().map(|&host| scene.fabric.node(host).description.trim().to_string());
+        let rest = without(&all, &gone.collect::<Vec<_>>());
+        scene.transport.with(|sim| sim.kill(node));
+        assert_ne!(wrong(&scene, MLID, &rest, &rest), [""; 0], "{topology}: the tree leads through {name}");
+        scene.pass(100 * MS);
+        assert_eq!(scene.mailbox.borrow().lifecycle().name(), "changing", "{topology} without {name}");
+        assert_eq!(wrong(&scene, MLID, &rest, &rest), [""; 0], "{topology} without {name}: {:?}", scene.failures());
+        // A further one dies within that change.
+        let further = scene.fabric.switches().filter(|&switch| scene.hosts_on(switch).is_empty() && switch != node);
+        let further = further.map(|switch| scene.fabric.describe_node(switch)).find(|name| in_use(&scene, name));
+        assert_eq!(further.is_some(), topology.starts_with("fat-tree"), "{topology}");
+        if let Some(further) = further {
+            let node = scene.node(&further);
+            scene.transport.with(|sim| sim.kill(node));
+            assert_ne!(wrong(&scene, MLID, &rest, &rest), [""; 0], "{topology}: the tree leads through {further}");
+            scene.pass(200 * MS);
+            assert_eq!(scene.mailbox.borrow().lifecycle().name(), "changing", "{topology} without {further}");
+            assert_eq!(wrong(&scene, MLID, &rest, &rest), [""; 0], "without {further}: {:?}", scene.failures());
+        }
+        scene.pass(20 * S);
+        assert_eq!(scene.mailbox.borrow().lifecycle().name(), "idle", "{topology} without {name}");
+        assert_eq!(wrong(&scene, MLID, &rest, &rest), [""; 0], "{topology}, changed: {:?}", scene.failures());
+        assert_eq!(scene.failures(), [""; 0], "{topology} without {name}");
     }
 }

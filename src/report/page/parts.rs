@@ -225,7 +225,10 @@ pub(super) fn table_of(
     rows: impl Iterator<Item = Vec<TableField>>,
     sorts: bool,
 ) -> Markup {
-    let rows: Vec<Vec<TableField>> = rows.collect();
+    table_of_rows(name, caption, header, &rows.collect::<Vec<_>>(), sorts)
+}
+
+fn table_of_rows(name: &str, caption: Option<&str>, header: &[&str], rows: &[Vec<TableField>], sorts: bool) -> Markup {
     // A heading takes the side of its column, not the colour of a figure.
     let class = |column: usize| match rows.first().map_or("", |row| row[column].class) {
         class if class.starts_with("number") => "number",
@@ -237,7 +240,7 @@ pub(super) fn table_of(
                 @if let Some(caption) = caption { caption { span { (caption) @if sorts { span class="hint" { "; press a heading to sort by it" } } } } }
                 thead { tr { @for (rank, name) in header.iter().enumerate() { th scope="col" class=(class(rank)) { (heading(name)) } } } }
                 tbody {
-                    @for row in &rows {
+                    @for row in rows {
                         tr {
                             @for (rank, field) in row.iter().enumerate() {
                                 @if rank == 0 {

@@ -1,30 +1,34 @@
 //! Multicast groups in switches: who forwards what, kept as the SA's members, the fabric and the devices change.
 //!
 //! All groups are parts of one tree of switches ([`choice`]). Joins and leaves collect while other work goes on, and
-//! are then written together; a change of the tree is written in two steps ([`held`]). At arrival every table is read:
-//! hosts that are in it stay served until they have had time to join again. A switch that fails at its table is passed
-//! by, and an event of the subnet ends what is under way. The list of members is the SA's; nothing here is stored.
+//! are then written together; a change of the tree is written in two steps ([`held`]). That is done between changes of
+//! the routing; but a tree that has lost something is replaced before the next wait of the change that follows the
+//! loss. At arrival every table is read: hosts that are in it stay served until they have had time to join again. A
+//! switch that fails at its table is passed by, and an event of the subnet ends what is under way. The list of members
+//! is the SA's; nothing here is stored.
 
 mod choice;
 mod held;
 
-use super::context::Context;
 use super::error::SmError;
+use super::lifecycle::Mandate;
 use super::planning::computed;
-use super::upkeep::Upkeep;
-use crate::driver::Running;
+use super::reporting::ReportingManager;
+use crate::driver::{Running, common, lacks, routed_and_present};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, Lid, PortNum, ReservedLevel};
 use crate::plan::Lanes;
 use crate::routing::SpanningTree;
 use crate::sa::GroupMember;
-use crate::subnet::{Manager, MftAsk};
-use crate::tables::{Lft, Mft};
+use crate::subnet::{Manager, MftAsk, Outlook, SubnetError, SubnetManager as _};
+use crate::tables::{Lft, Mft, SubnetTables};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method};
 use choice::{ChosenTree, TreeInput};
 use held::{HeldTable, HeldTables};
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// Time for hosts that switches forward to at arrival to join again.
@@ -33,6 +37,8 @@ pub const REJOIN_NS: u64 = 60_000_000_000;
 const AT_A_TIME: usize = 512;
 /// The pause after requests that nobody has answered.
 const REST_NS: u64 = 200_000_000;
+/// How long a wait within a change may be put off.
+const AMID_CHANGE_NS: u64 = 200_000_000;
 /// Groups whose rows are made at a time: requests of others wait for no more.
 const GROUPS_AT_A_TIME: usize = 256;
 
@@ -43,6 +49,9 @@ type Place = (NodeId, Option<PortNum>);
 #[derive(Default)]
 pub(super) struct GroupForwarding {
     held: HeldTables,
+    /// The tables that the SA answers by: within a change its last ones.
+    ahead: Option<SubnetTables>,
+    amid: Option<AmidChange>,
     basis: Option<TreeBasis>,
     chosen: Option<ChosenTree>,
     /// What switches are to hold.
@@ -70,37 +79,64 @@ enum Arrival {
     Over,
 }
 
+/// The subnet that rows are made for.
+#[derive(Clone, Copy)]
+pub(super) struct GroupBase<'a> {
+    routed: &'a Arc<Fabric>,
+    alive: &'a Arc<Fabric>,
+    tables: &'a SubnetTables,
+}
+
+impl<'a> GroupBase<'a> {
+    pub(super) fn of(running: &'a Running) -> GroupBase<'a> {
+        let Running { routed, alive, tables, .. } = running;
+        GroupBase { routed, alive, tables }
+    }
+
+    fn is_there(&self, node: NodeId) -> bool {
+        self.alive.node(node).present && self.routed.node(node).present
+    }
+}
+
+/// The subnet that rows are made for within a change, once the tree of before has lost something.
+#[derive(Clone)]
+struct AmidChange {
+    /// What is left of the subnet that the tree of before was chosen for.
+    left: Arc<Fabric>,
+    /// The last tables of the change.
+    tables: SubnetTables,
+}
+
 /// The facts for which a tree was chosen.
 struct TreeBasis {
     routed: Arc<Fabric>,
     alive: Arc<Fabric>,
     lfts: Vec<Arc<Lft>>,
-    switches: BTreeSet<NodeId>,
-    /// The fabric that is routed and present.
+    /// What is routed and present.
     fabric: Arc<Fabric>,
+    switches: BTreeSet<NodeId>,
     /// By port GUID: the switch and its port that lead there.
     attached: BTreeMap<Guid, (NodeId, PortNum)>,
 }
 
 impl TreeBasis {
-    fn of(running: &Running, switches: BTreeSet<NodeId>) -> TreeBasis {
-        let fabric = running.outlook().fabric;
+    fn of(base: &GroupBase<'_>, switches: BTreeSet<NodeId>) -> TreeBasis {
+        let fabric = routed_and_present(base.routed, base.alive);
         let at = |port: PortId| match fabric.peer(port) {
             Some(peer) => (fabric.port(peer).node, fabric.port(peer).num),
             None => (fabric.port(port).node, PortNum::ZERO),
         };
         let attached = fabric.lid_ports().map(|port| (fabric.port_guid(port), at(port))).collect();
-        let Running { routed, alive, tables, .. } = running;
-        let (routed, alive, lfts) = (routed.clone(), alive.clone(), tables.lfts.clone());
-        TreeBasis { routed, alive, lfts, switches, fabric, attached }
+        let (routed, alive, lfts) = (base.routed.clone(), base.alive.clone(), base.tables.lfts.clone());
+        TreeBasis { routed, alive, lfts, fabric, switches, attached }
     }
 
-    fn is_of(&self, running: &Running, switches: &BTreeSet<NodeId>) -> bool {
+    fn is_of(&self, base: &GroupBase<'_>, switches: &BTreeSet<NodeId>) -> bool {
         let same = |(own, other): (&Arc<Lft>, &Arc<Lft>)| Arc::ptr_eq(own, other);
-        Arc::ptr_eq(&self.routed, &running.routed)
-            && Arc::ptr_eq(&self.alive, &running.alive)
-            && self.lfts.len() == running.tables.lfts.len()
-            && self.lfts.iter().zip(&running.tables.lfts).all(same)
+        Arc::ptr_eq(&self.routed, base.routed)
+            && Arc::ptr_eq(&self.alive, base.alive)
+            && self.lfts.len() == base.tables.lfts.len()
+            && self.lfts.iter().zip(&base.tables.lfts).all(same)
             && self.switches == *switches
     }
 }
@@ -131,15 +167,14 @@ impl GroupForwarding {
     }
 
     /// Follows which switches are there. Switches that left are forgotten, so their tables are read again on return.
-    fn follow<T: Transport>(&mut self, manager: &Manager<T>, running: &Running) {
-        let is_there = |node: NodeId| running.alive.node(node).present && running.routed.node(node).present;
+    fn follow<T: Transport>(&mut self, manager: &Manager<T>, base: &GroupBase<'_>) {
         let before = self.held.0.len();
-        self.held.0.retain(|&switch, _| is_there(switch));
+        self.held.0.retain(|&switch, _| base.is_there(switch));
         self.is_settled &= self.held.0.len() == before;
-        for switch in running.routed.switches().filter(|&switch| is_there(switch)) {
+        for switch in base.routed.switches().filter(|&switch| base.is_there(switch)) {
             let cap = manager.multicast_cap(switch);
+            let ports = base.routed.node(switch).num_ports;
             if cap > 0 && !self.held.0.contains_key(&switch) {
-                let ports = running.routed.node(switch).num_ports;
                 self.held.0.insert(switch, HeldTable::unknown(ports, cap));
                 self.is_settled = false;
             }
@@ -148,7 +183,7 @@ impl GroupForwarding {
                 && held.is_read()
             {
                 // Its table is read again once it answers.
-                *held = HeldTable::unknown(running.routed.node(switch).num_ports, cap);
+                *held = HeldTable::unknown(ports, cap);
             }
         }
     }
@@ -227,6 +262,37 @@ impl GroupForwarding {
             }
         }
     }
+
+    /// Takes note of the tables that the SA answers by.
+    pub(super) fn look_ahead(&mut self, outlook: &Outlook) {
+        self.ahead = Some(outlook.tables.clone());
+    }
+
+    /// What rows are to be made for within a change; none as long as the tree has lost nothing, or if it was chosen for
+    /// a subnet that has grown since.
+    fn amid_change(&mut self, present: &Fabric) -> Option<AmidChange> {
+        let (basis, tables) = (self.basis.as_ref()?, self.ahead.as_ref()?);
+        if basis.fabric.node_count() != present.node_count() {
+            return None;
+        }
+        if lacks(present, &basis.fabric) {
+            let left = Arc::new(common(&basis.fabric, present));
+            (self.amid, self.is_settled) = (Some(AmidChange { left, tables: tables.clone() }), false);
+        }
+        self.amid.clone().filter(|_| !self.is_settled)
+    }
+
+    /// Hosts have had time to join again; as long as they are being asked to, they get more of it.
+    pub(super) fn end_arrival(&mut self, now_ns: u64, are_asked: bool) {
+        let Arrival::Kept { places, until_ns } = &mut self.arrival else { return };
+        if are_asked && *until_ns != u64::MAX {
+            *until_ns = (*until_ns).max(now_ns + REJOIN_NS);
+        }
+        if now_ns >= *until_ns {
+            self.stale.extend(places.keys());
+            (self.arrival, self.is_settled) = (Arrival::Over, false);
+        }
+    }
 }
 
 /// Whether a switch fails at its multicast table.
@@ -247,92 +313,111 @@ fn places_of(fabric: &Fabric, switch: NodeId, ports: impl Iterator<Item = PortNu
     if members.is_empty() && ports.len() == 1 { vec![(switch, None)] } else { members }
 }
 
-impl<T: Transport> Upkeep<T> {
+/// A future that is compiled here alone: an `async fn` is compiled into every module that calls it.
+type Step<'a, E> = Pin<Box<dyn Future<Output = Result<(), E>> + 'a>>;
+
+impl<T: Transport> ReportingManager<T> {
     /// Forgets the tables of switches that the last look did not find: one that is back at the next has lost them.
-    pub(super) fn follow_switches(&mut self, context: &Context) {
-        if self.reserved_level(context).is_some() {
-            self.groups.follow(&self.driver.subnet().manager, self.driver.running());
+    pub(super) fn follow_switches(&mut self, base: &GroupBase<'_>) {
+        if self.reserved_level(base).is_some() {
+            self.groups.follow(&self.manager, base);
         }
     }
 
-    /// Brings the tables of switches nearer to what groups need. The step is as long as an event of the subnet may have
-    /// to wait.
-    pub(super) async fn tend_groups(&mut self, context: &Context) -> Result<(), SmError> {
-        let Some(level) = self.reserved_level(context) else { return Ok(()) };
-        let changed = context.responder.borrow_mut().sa().take_changed_groups();
+    /// Between changes: brings the tables of switches nearer to what groups need. The step is as long as an event of the
+    /// subnet may have to wait.
+    pub(super) fn tend_groups<'a>(&'a mut self, base: GroupBase<'a>) -> Step<'a, SmError> {
+        self.groups.amid = None;
+        Box::pin(async move { self.tend(&base, false).await })
+    }
+
+    /// After a change: repeats [`ReportingManager::tend_groups`] until nothing is left to do, until an event of the
+    /// subnet, or until another manager is to write.
+    pub(super) fn settle_groups<'a>(&'a mut self, base: GroupBase<'a>) -> Step<'a, SmError> {
+        // The change may have added work that is not known yet.
+        (self.groups.amid, self.groups.is_settled) = (None, false);
+        Box::pin(async move {
+            while self.may_go_on() {
+                self.tend(&base, false).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Before a wait within a change: leads the tree past what died since it was chosen. Nothing else is written then.
+    /// What takes longer, or has to wait for copies of lost requests, is left for the next wait, or for the end.
+    pub(super) fn settle_groups_amid_change(&mut self) -> Step<'_, SubnetError> {
+        Box::pin(async move {
+            let amid = self.manager.present().and_then(|present| self.groups.amid_change(present));
+            let Some(AmidChange { left, tables }) = amid else { return Ok(()) };
+            let base = GroupBase { routed: &left, alive: &left, tables: &tables };
+            let until_ns = self.manager.now_ns() + AMID_CHANGE_NS;
+            while self.may_go_on() && self.manager.now_ns() < until_ns && !self.manager.may_multicast_copies_arrive() {
+                match self.tend(&base, true).await {
+                    Err(SmError::Subnet(error)) if error.is_fatal() => return Err(error),
+                    Err(error) => {
+                        tracing::warn!(%error, "multicast groups wait for the end of the change");
+                        return Ok(());
+                    }
+                    Ok(()) => {}
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn may_go_on(&self) -> bool {
+        let is_ours = self.responder.borrow().mandate() == Mandate::Full;
+        is_ours && self.are_groups_under_way() && !self.manager.has_event()
+    }
+
+    async fn tend(&mut self, base: &GroupBase<'_>, is_amid_change: bool) -> Result<(), SmError> {
+        let Some(level) = self.reserved_level(base) else { return Ok(()) };
+        let changed = self.responder.borrow_mut().sa().take_changed_groups();
         self.groups.is_settled &= changed.is_empty();
         self.groups.stale.extend(changed);
-        self.groups.follow(&self.driver.subnet().manager, self.driver.running());
-        self.end_arrival(context);
-        if self.now_ns() < self.groups.rests_until_ns {
+        self.groups.follow(&self.manager, base);
+        if self.manager.now_ns() < self.groups.rests_until_ns {
             return Ok(());
         }
-        let to_read = self.groups.to_read(&self.driver.subnet().manager);
+        let to_read = self.groups.to_read(&self.manager);
         if !to_read.is_empty() {
             self.groups.is_settled = false;
             return self.ask_about_groups(&to_read).await;
         }
         if matches!(self.groups.arrival, Arrival::Reading) {
-            let until_ns = if context.config.asks_clients { self.now_ns() + REJOIN_NS } else { u64::MAX };
-            let fabric = self.driver.running().outlook().fabric;
-            self.groups.has_arrived(&fabric, until_ns);
+            let until_ns = if self.config.asks_clients { self.manager.now_ns() + REJOIN_NS } else { u64::MAX };
+            self.groups.has_arrived(&routed_and_present(base.routed, base.alive), until_ns);
         }
-        let highest = context.responder.borrow_mut().sa().highest_group();
-        let able = self.groups.able(&self.driver.subnet().manager, highest);
-        let is_current = self.groups.basis.as_ref().is_some_and(|basis| basis.is_of(self.driver.running(), &able));
-        if !is_current {
-            self.choose_tree(context, level, able).await?;
+        let highest = self.responder.borrow_mut().sa().highest_group();
+        let able = self.groups.able(&self.manager, highest);
+        if !self.groups.basis.as_ref().is_some_and(|basis| basis.is_of(base, &able)) {
+            self.choose_tree(base, level, able).await?;
         }
         if self.groups.is_settled {
             return Ok(());
         }
         {
-            let mut responder = context.responder.borrow_mut();
+            let mut responder = self.responder.borrow_mut();
             let sa = responder.sa();
             self.groups.make_rows(|mlid| sa.group_members(mlid));
         }
-        if self.groups.stale.is_empty() { self.write_groups().await } else { Ok(()) }
-    }
-
-    /// Repeats [`Upkeep::tend_groups`] until nothing is left to do, or until an event of the subnet.
-    pub(super) async fn settle_groups(&mut self, context: &Context) -> Result<(), SmError> {
-        if context.config.policy.reserved_sl.is_none() {
-            return Ok(());
-        }
-        // The change may have added work that is not known yet.
-        self.groups.is_settled = false;
-        while self.are_groups_under_way(context) && !self.driver.subnet().manager().has_event() {
-            self.tend_groups(context).await?;
-        }
-        Ok(())
+        if self.groups.stale.is_empty() { self.write_groups(is_amid_change).await } else { Ok(()) }
     }
 
     /// Whether groups have work that can be done at once.
-    pub(super) fn are_groups_under_way(&self, context: &Context) -> bool {
-        let has_changed = || context.responder.borrow_mut().sa().have_groups_changed();
-        let may_go_on = context.config.policy.reserved_sl.is_some() && self.now_ns() >= self.groups.rests_until_ns;
+    pub(super) fn are_groups_under_way(&self) -> bool {
+        let has_changed = || self.responder.borrow_mut().sa().have_groups_changed();
+        let may_go_on = self.config.policy.reserved_sl.is_some() && self.manager.now_ns() >= self.groups.rests_until_ns;
         may_go_on && (!self.groups.is_settled || has_changed())
     }
 
-    fn reserved_level(&self, context: &Context) -> Option<ReservedLevel> {
-        Lanes::of_fabric(&self.driver.running().routed, context.config.policy.reserved_sl).reserved
-    }
-
-    /// Hosts have had time to join again.
-    fn end_arrival(&mut self, context: &Context) {
-        let (now_ns, are_asked) = (self.now_ns(), self.registering.is_under_way() && self.may_mend(context));
-        let Arrival::Kept { places, until_ns } = &mut self.groups.arrival else { return };
-        if are_asked && *until_ns != u64::MAX {
-            *until_ns = (*until_ns).max(now_ns + REJOIN_NS);
-        }
-        if now_ns >= *until_ns {
-            self.groups.stale.extend(places.keys());
-            (self.groups.arrival, self.groups.is_settled) = (Arrival::Over, false);
-        }
+    fn reserved_level(&self, base: &GroupBase<'_>) -> Option<ReservedLevel> {
+        Lanes::of_fabric(base.routed, self.config.policy.reserved_sl).reserved
     }
 
     async fn ask_about_groups(&mut self, asks: &[MftAsk]) -> Result<(), SmError> {
-        let answers = match self.driver.subnet_mut().manager.ask_for_multicast(asks).await {
+        let answers = match self.manager.ask_for_multicast(asks).await {
             Err(error) if error.is_fatal() => return Err(error.into()),
             // None of them counts as answered; they are asked again while this manager may.
             Err(_) => Vec::new(),
@@ -340,7 +425,7 @@ impl<T: Transport> Upkeep<T> {
         };
         if answers.iter().all(Option::is_none) {
             // Switches that answer nothing, and are not on record for it, must not be asked without a pause.
-            self.groups.rests_until_ns = self.now_ns() + REST_NS;
+            self.groups.rests_until_ns = self.manager.now_ns() + REST_NS;
         }
         for (ask, held) in asks.iter().zip(answers) {
             if let Some(masks) = held {
@@ -353,29 +438,28 @@ impl<T: Transport> Upkeep<T> {
     /// Chooses the tree anew: the fabric, the routing, or the switches that answer have changed.
     async fn choose_tree(
         &mut self,
-        context: &Context,
+        base: &GroupBase<'_>,
         level: ReservedLevel,
         able: BTreeSet<NodeId>,
     ) -> Result<(), SmError> {
-        let running = self.driver.running().clone();
-        let basis = TreeBasis::of(&running, able.clone());
-        let fabric = basis.fabric.clone();
+        let basis = TreeBasis::of(base, able.clone());
+        let (fabric, tables) = (basis.fabric.clone(), base.tables.clone());
         let before = match &self.groups.chosen {
             Some(chosen) => Some(chosen.tree.clone()),
             None => self.groups.tree_in_force(&fabric),
         };
         let work = move || {
-            let (fabric, tables, before) = (&*fabric, &running.tables, before.as_ref());
+            let (fabric, tables, before) = (&*fabric, &tables, before.as_ref());
             choice::choose(&TreeInput { fabric, tables, level, switches: &able, before })
         };
-        let chosen = computed(&mut self.driver.subnet_mut().manager, context.config.planning, work).await?;
+        let chosen = computed(&mut self.manager, self.config.planning, work).await?;
         let unproved = chosen.as_ref().and_then(|chosen| chosen.unproved.clone());
         if let Some(why) = unproved.filter(|_| self.groups.view().unproved.is_none()) {
             tracing::warn!("multicast on the reserved level is not proved: {why}");
         }
         let groups = &mut self.groups;
         // Rows are made anew even for the same tree: hosts may be attached elsewhere.
-        groups.stale.extend(context.responder.borrow_mut().sa().groups());
+        groups.stale.extend(self.responder.borrow_mut().sa().groups());
         groups.stale.extend(groups.wanted.values().flat_map(|table| table.rows().map(|(lid, _)| lid)));
         if let Arrival::Kept { places, .. } = &groups.arrival {
             groups.stale.extend(places.keys());
@@ -387,14 +471,17 @@ impl<T: Transport> Upkeep<T> {
         Ok(())
     }
 
-    async fn write_groups(&mut self) -> Result<(), SmError> {
+    async fn write_groups(&mut self, is_amid_change: bool) -> Result<(), SmError> {
         let Some(basis) = &self.groups.basis else { return Ok(()) };
         let takes_part = |switch: NodeId| basis.switches.contains(&switch);
         let mut writes = self.groups.held.next_writes(&self.groups.wanted, takes_part);
         if writes.is_empty() {
             let used: Vec<NodeId> = self.groups.wanted.keys().copied().filter(|&switch| takes_part(switch)).collect();
             self.groups.is_settled = true;
-            return match self.driver.subnet_mut().manager.raise_multicast_tops(&used).await {
+            if is_amid_change {
+                return Ok(());
+            }
+            return match self.manager.raise_multicast_tops(&used).await {
                 Err(error) if error.is_fatal() => Err(error.into()),
                 Err(error) => {
                     tracing::warn!(%error, "having switches route all multicast LIDs");

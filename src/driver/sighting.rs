@@ -86,8 +86,12 @@ impl<S: SubnetManager> Driver<S> {
             discovered.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
             let shortfalls = shortfall::shortfalls(&self.running, &discovered);
             let usable = shortfall::without(&discovered, &shortfalls);
-            let Recognised { alive, stranger } = difference::recognise(&self.running.known, &usable);
+            let Recognised { mut alive, stranger } = difference::recognise(&self.running.known, &usable);
             drop(usable);
+            if stranger.is_some() {
+                // What only a stranger leads to comes with it: until then no path leads there.
+                alive = change::within_reach(&alive, self.running.sm);
+            }
             self.subnet.set_topology(&alive, self.running.sm);
             self.running.alive = Arc::new(alive);
             sweeps += 1;
@@ -117,7 +121,9 @@ impl<S: SubnetManager> Driver<S> {
     async fn take_down(&mut self, discovered: &Discovered) -> Result<(), DriverError> {
         let Running { routed, alive, .. } = &self.running;
         let (alive, found) = (alive.clone(), &discovered.fabric);
-        let known = |port: &PortId| alive.port_named(found.port_name(*port));
+        // Behind a stranger no port can be asked yet, and none is in use.
+        let in_reach = |port: &PortId| alive.node(alive.port(*port).node).present;
+        let known = |port: &PortId| alive.port_named(found.port_name(*port)).filter(in_reach);
         let by_tokens = self.intent.policy.observer != Observer::Lifetime;
         let is_lost = |port: &PortId| alive.peer(*port).is_none() && (by_tokens || routed.peer(*port).is_some());
         let mut ports: Vec<PortId> = discovered.silent.iter().filter_map(known).filter(is_lost).collect();

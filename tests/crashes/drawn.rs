@@ -309,7 +309,8 @@ fn live(case: &Case) -> Lived {
 /// behind a switch that was set aside was left out amid that change, and kept the table of the split afterwards. Links
 /// to switches that had restarted were up at one end while those were left for later, and a flush waited for their
 /// tokens without end. Packets stood for ever before a port that an earlier manager had ARMED, towards a host that was
-/// left for later.
+/// left for later. Switches that only a newcomer led to counted as present, and each attempt to write there called the
+/// change off.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, DeviceSickens, LinkBounces, Revives, SwitchDies, SwitchRemoved};
@@ -468,6 +469,12 @@ fn what_went_wrong_once_does_not_again() {
         events: vec![(1_000_000, SwitchRemoved(908)), (1_000_000, DeviceSickens(667, refuses))],
         offs: vec![244, 415],
         deaths: vec![(483, Successor::Itself), (66, Successor::Itself), (988, Successor::Itself)],
+    });
+    live(&Case {
+        setting: Setting { fenced: true, load: 0.0001, seed: 286, ..agents("ring:6,1") },
+        events: vec![(200_000, DeviceSickens(506, sick(lanes, Sickness::Ignores, false)))],
+        offs: vec![504],
+        deaths: vec![(0, Successor::ItselfWithoutJournal)],
     });
 }
 

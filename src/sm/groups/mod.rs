@@ -37,7 +37,7 @@ pub const REJOIN_NS: u64 = 60_000_000_000;
 const AT_A_TIME: usize = 512;
 /// The pause after requests that nobody has answered.
 const REST_NS: u64 = 200_000_000;
-/// How long a wait within a change may be put off.
+/// The longest that a wait within a change is put off.
 const AMID_CHANGE_NS: u64 = 200_000_000;
 /// Groups whose rows are made at a time: requests of others wait for no more.
 const GROUPS_AT_A_TIME: usize = 256;

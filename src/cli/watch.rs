@@ -435,7 +435,7 @@ mod tests {
         let quiet = screen(&mut seen);
         for part in [
             " UP   The subnet is up; no change is under way.",
-            "master for",
+            "master, running for",
             " state       completed",
             "8 switches, 16 CAs, 31 links",
             "q ends",

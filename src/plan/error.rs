@@ -90,8 +90,8 @@ pub enum PlanError {
     },
     /// The tables in force do not keep the reserved level apart.
     #[error(
-        "SL {sl} is to be alone on VL {vl}, and the tables in force of {device} put SL {stray} on VL {on}: bring the subnet up with the \
-         reserved level first, because no change can move it"
+        "SL {sl} is to be alone on VL {vl}, and the tables in force of {device} put SL {stray} on VL {on}: a bring-up with that level \
+         can change that, and no change of the routing"
     )]
     ReservedNotKept {
         /// The device.

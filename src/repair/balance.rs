@@ -38,6 +38,11 @@ impl PairLoad {
         (self.cost(), self.pairs.iter().map(|&pairs| u128::from(pairs) * u128::from(pairs)).sum())
     }
 
+    /// Whether a channel carries pairs that carries none in `other`.
+    pub fn takes_up_idle(&self, other: &PairLoad) -> bool {
+        self.pairs.iter().zip(&other.pairs).any(|(&own, &other)| own > 0 && other == 0)
+    }
+
     /// Moves the pairs of some targets from their ways by one table to those by another.
     pub fn shift(&mut self, net: &Net, targets: &[WantedLid], from: &LidColumns, to: &LidColumns, moved: &[usize]) {
         let mut ways = Ways::new(net);

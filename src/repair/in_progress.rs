@@ -543,10 +543,11 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
         }
         let wanted = |at: &usize| self.subject.targets[*at].wanted && self.last().differs(&target, *at);
         let concerned: Vec<usize> = (0..self.subject.targets.len()).filter(wanted).collect();
-        // The load that the re-route would have: without a lower cost there is nothing to renew towards.
+        // The load that the re-route would have: without a gain there is nothing to renew towards.
         let mut aim = self.load.clone();
         aim.shift(&self.subject.net, &self.subject.targets, self.last(), &target, &concerned);
-        if aim.cost() >= self.load.cost() {
+        let is_better = aim.cost() < self.load.cost();
+        if !is_better && (aim.imbalance() >= self.load.imbalance() || !aim.takes_up_idle(&self.load)) {
             return;
         }
         self.ground = self.ground.with_changing(concerned.iter().copied());

@@ -17,7 +17,10 @@ pub fn manager_line(status: &Status) -> String {
     let OwnPort { adapter, port: number, guid, priority } = port;
     let PolicyStatus { devices, given, .. } = &status.policy;
     let devices = devices.map_or_else(String::new, |own| format!(", devices {}", profile(own, given)));
-    format!("{} for {up}, through {adapter} port {number} (GUID {guid}), priority {priority}{devices}", status.role)
+    format!(
+        "{}, running for {up}, through {adapter} port {number} (GUID {guid}), priority {priority}{devices}",
+        status.role
+    )
 }
 
 /// What a running manager does, in a table.
@@ -46,7 +49,10 @@ pub fn manager_status(status: &Status) -> String {
     let fabric = &status.fabric;
     match status.role.as_str() {
         // What it found while it looked for the master says nothing of what that has come to.
-        "standby" => line(&mut text, format_args!("another manager is master of the subnet; this one stands by")),
+        "standby" => line(
+            &mut text,
+            format_args!("another manager is master of the subnet, or goes before this one, which stands by"),
+        ),
         _ => {
             let found = if status.subnet_up || status.half.is_some() { "" } else { " found" };
             line(&mut text, format_args!("the subnet is {up}{arrival}: {}{found}", size(fabric)))
@@ -101,8 +107,10 @@ pub fn manager_facts_rows(status: &Status) -> Vec<(&'static str, String)> {
     let half = status.half.map_or_else(|| "none".to_string(), |half| half.to_string());
     // Sources may have moved to the other one meanwhile.
     let before = if is_under_way(&status.state) && status.half.is_some() { " before the change under way" } else { "" };
-    row("half", format!("{half}{before} (LMC {})", status.lids.lmc));
-    row("LIDs", format!("{} given, up to {}", count(status.lids.given), status.lids.highest));
+    if status.half.is_some() || status.subnet_up {
+        row("half", format!("{half}{before} (LMC {})", status.lids.lmc));
+        row("LIDs", format!("{} given, up to {}", count(status.lids.given), status.lids.highest));
+    }
     let root = status.root.as_ref().map_or_else(|| "none".to_string(), name);
     let by = match &status.routed_by {
         Some(by) if *by != status.engine => format!("{by} (first of {})", status.engine),

@@ -693,19 +693,22 @@ async fn serve_all_lanes<T: Transport>(
 /// Whether forwarding tables may stay in force while SL-to-VL tables are replaced under them: the SL-to-VL tables are
 /// not those of an unfinished change, and the forwarding tables close no cycle on any lanes.
 fn adoptable_on_any_lanes(fabric: &Fabric, tables: &SubnetTables, policy: &Policy) -> bool {
-    let lanes = Lanes::of_fabric(fabric, policy.reserved_sl);
-    let steady = lanes.steady(policy.partition);
-    let split = |table: &SlToVl| lanes.all.len() > 1 && HALVES.iter().any(|&half| *table == lanes.separate(half));
+    // The manager of before may have reserved no level.
+    let lanes = [policy.reserved_sl, None].map(|reserved| Lanes::of_fabric(fabric, reserved));
+    let steady = lanes.map(|lanes| lanes.steady(policy.partition));
+    let is_split = |lanes: &Lanes, table: &SlToVl| {
+        lanes.all.len() > 1 && HALVES.iter().any(|&half| *table == lanes.separate(half))
+    };
+    let split = |table: &SlToVl| lanes.iter().any(|lanes| is_split(lanes, table));
     // A fence closes a half, at end ports.
     let closed = |table: &SlToVl, half: Half| half.sls().all(|sl| table.get(sl) == Vl::MANAGEMENT);
     let fenced = |table: &SlToVl| HALVES.iter().any(|&half| closed(table, half));
     let holds_what_was_left = |(id, node): (NodeId, &Node)| {
         let held = &tables.sl_to_vl[id.index()];
-        let left = |table: &SlToVl| *table != steady && (split(table) || !node.is_switch() && fenced(table));
+        let left = |table: &SlToVl| !steady.contains(table) && (split(table) || !node.is_switch() && fenced(table));
         sl_to_vl_pairs(fabric, id).into_iter().any(|(input, output)| left(held.get(input, output)))
     };
-    policy.reserved_sl.is_none()
-        && !has_routers(fabric)
+    !has_routers(fabric)
         && !fabric.nodes().filter(|(_, node)| node.present).any(holds_what_was_left)
         && verify::prove_tables(fabric, &tables.clone().on_lanes(SlToVl::ONE), &Scope::of(fabric.halves())).is_ok()
 }

@@ -15,7 +15,7 @@ use crate::change::{Recovery, RecoveryWay};
 use crate::drain::Ticket;
 use crate::driver::{Intent, Running};
 use crate::machine::{Outcome, UNFINISHABLE};
-use crate::plan::{Lanes, Scheme, writes_between};
+use crate::plan::{Lanes, Policy, Scheme, writes_between};
 use crate::subnet::{Leaving, REQUESTS_AT_A_TIME, SubnetManager as _, in_turn};
 use crate::tables::{NodeSlToVl, SlToVl, Write};
 use crate::transport::Transport;
@@ -84,8 +84,12 @@ impl<T: Transport> Upkeep<T> {
         let steady = Lanes::of_fabric(&alive, policy.reserved_sl).steady(policy.partition);
         let nodes = || alive.nodes().map(|(id, _)| id);
         // Which device holds which table is unknown. What is proved of forwarding entries with every level on one lane
-        // holds on any (docs/PROOF.md, Corollary 1); scheme `double` would split tables that are not known.
-        self.driver.intend(Intent { auto: false, scheme: Scheme::Ordered, ..intent(&context.config) });
+        // holds on any (docs/PROOF.md, Corollary 1); scheme `double` would split tables that are not known, and a level
+        // that is to be reserved is not yet.
+        let unreserved = Policy { reserved_sl: None, ..policy };
+        let intent_of_now =
+            Intent { auto: false, scheme: Scheme::Ordered, policy: unreserved, ..intent(&context.config) };
+        self.driver.intend(intent_of_now);
         self.driver.record_lanes(nodes(), SlToVl::ONE);
         if ages {
             self.outlast(context).await?;

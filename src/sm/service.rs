@@ -478,8 +478,9 @@ async fn end_bring_up<T: Transport>(
     let BroughtUp { arrival, routed_by, pending, .. } = up;
     let is_standing = matches!(pending, Some(Pending::Standing(_)));
     // A device that fails at an SL-to-VL table is left out, as it would be before hosts send; one that ran before is
-    // asked once more.
-    let least = matches!(pending, Some(Pending::Lanes { .. })).then_some(1 + u32::from(arrival != SubnetArrival::Cold));
+    // asked once more. So it is with the tables that close a half before a recovery.
+    let writes_before = matches!(pending, Some(Pending::Lanes { .. } | Pending::Recovery(_)));
+    let least = writes_before.then_some(1 + u32::from(arrival != SubnetArrival::Cold));
     let began_ns = upkeep.now_ns();
     if let SubnetArrival::Recovered { way, .. } = &arrival {
         context.post(upkeep.now_ns(), Happening::Begun { why: way.in_words().to_string() });

@@ -8,7 +8,7 @@ use crate::support::is_thorough;
 use reconfig::change::{ChangeError, ChangeInput, engine_listed, prepare, prepare_baseline, prepare_cheapest};
 use reconfig::check::lint;
 use reconfig::driver::{ChangeRecord, DriverError};
-use reconfig::fabric::generate::BUNDLED;
+use reconfig::fabric::generate::{BUNDLED, Options, generate};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Half, Lmc, PortNum};
 use reconfig::lid;
@@ -207,8 +207,8 @@ fn loss_and_growth_at_once_are_two_changes() {
     assert!(error.to_string().contains("spine-4") && error.to_string().contains("spine-2"), "{error}");
 }
 
-/// Pairs of end ports on the busiest channel between switches, each by the first LID of its destination.
-fn most_pairs(fabric: &Fabric, lfts: &[Arc<Lft>]) -> usize {
+/// Pairs of end ports by channel between switches, each by the first LID of its destination.
+fn pairs(fabric: &Fabric, lfts: &[Arc<Lft>]) -> BTreeMap<(NodeId, NodeId), usize> {
     let mut pairs = BTreeMap::new();
     for (from, to) in fabric.end_ports().flat_map(|from| fabric.end_ports().map(move |to| (from, to))) {
         let lid = fabric.port(to).lid.expect("assigned");
@@ -221,7 +221,12 @@ fn most_pairs(fabric: &Fabric, lfts: &[Arc<Lft>]) -> usize {
             at = next;
         }
     }
-    pairs.into_values().max().unwrap_or(0)
+    pairs
+}
+
+/// The most of them on one channel.
+fn most_pairs(fabric: &Fabric, lfts: &[Arc<Lft>]) -> usize {
+    pairs(fabric, lfts).into_values().max().unwrap_or(0)
 }
 
 /// Three of four spines go and come back one by one: each carries its share again.
@@ -281,6 +286,46 @@ fn a_cable_that_comes_back_last_carries_its_share() {
         before = next;
     }
     assert_eq!(most_pairs(&whole, &tables.lfts), 12);
+}
+
+/// Where leaves have fewer hosts than there are spines, the busiest channel is one that leads down, whatever comes
+/// back.
+#[test]
+fn a_spine_that_comes_back_carries_its_share_where_the_busiest_channel_keeps_its_load() {
+    for topology in ["leaf-spine:8,4,2", "leaf-spine:8,4,3", "leaf-spine:8,6,4", "leaf-spine:12,6,5"] {
+        let whole = generate(&topology.parse().expect("a topology"), &Options::default()).expect("a fabric");
+        let whole = numbered(&whole, true);
+        let spine = node(&whole, "spine-1");
+        let function = FatTree.route(&whole, &Demand::all(&whole, 1)).expect("a tree");
+        let mut tables = lid::bring_up(&whole, &function, VLS);
+        let most = most_pairs(&whole, &tables.lfts);
+        let names = ["fat-tree", "up-down-robust"].map(str::to_string);
+        let engine = engine_listed(&names, &Parameters::default()).expect("both are in the list");
+        let mut before = whole.clone();
+        for next in [whole.without_nodes(&[spine]), whole.clone()] {
+            let surviving = Arc::new(next.clone());
+            let input = ChangeInput {
+                before: Arc::new(before),
+                after: surviving.clone(),
+                surviving,
+                tables,
+                engine: &*engine,
+                both_halves: true,
+                sm: whole.end_ports().next().expect("hosts"),
+                ..a_spine_comes(Scheme::Ordered)
+            };
+            let plan = prepare_cheapest(input, 0).unwrap_or_else(|error| panic!("{topology}: {error}")).plan;
+            tables = plan.plan().tables_at(plan.plan().waves().len()).clone();
+            before = next;
+        }
+        let spines = whole.nodes().filter(|(_, node)| node.description.starts_with("spine")).count();
+        let pairs = pairs(&whole, &tables.lfts);
+        let of_spine: usize =
+            pairs.iter().filter(|((from, to), _)| [*from, *to].contains(&spine)).map(|(_, n)| n).sum();
+        let share = pairs.values().sum::<usize>() / spines;
+        assert!(2 * of_spine >= share, "{topology}: {of_spine} of {share} and more");
+        assert_eq!(pairs.into_values().max(), Some(most), "{topology}");
+    }
 }
 
 #[test]

@@ -4,12 +4,12 @@
 use super::scene::{MS, S, Scene, Setup};
 use crate::support::thorough::is_thorough;
 use reconfig::fabric::PortId;
-use reconfig::ids::{Guid, Lid, PortNum};
+use reconfig::ids::{Guid, Lid, PortNum, Sl};
 use reconfig::plan::Observer;
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
-use reconfig::sm::{REJOIN_NS, SubnetArrival};
+use reconfig::sm::{Happening, REJOIN_NS, SubnetArrival};
 use reconfig::wire::sa::{ComponentMask, McMemberRecord, Record, SaMad};
-use reconfig::wire::{AttributeId, Gid, Method, PortState, status};
+use reconfig::wire::{AttributeId, Gid, Method, PortState, SMP_DATA_SIZE, SlToVlMappingTable, SlToVlModifier, status};
 use std::collections::{BTreeMap, BTreeSet};
 
 use McMemberRecord as M;
@@ -219,6 +219,37 @@ fn what_the_manager_needs_itself_may_have_been_switched_off_and_on() {
         }
         heir.pass(20 * S);
         assert_eq!((heir.unreached(&[]), heir.failures()), (vec![], vec![]), "{device}");
+    }
+}
+
+/// A subnet that was managed without the level, as by OpenSM: no forwarding entry is written, and a loss before all
+/// SL-to-VL tables are replaced does not wait for that.
+#[test]
+fn a_subnet_without_the_level_is_adopted_and_gets_it() {
+    for dies in [false, true] {
+        let scene = up("fat-tree:4,2", Setup::DEFAULT, &[]);
+        let spine = scene.node("spine-1");
+        let entries = |scene: &Scene| scene.mailbox.borrow().view.smps.of(AttributeId::LinearForwardingTable);
+        let mut heir = scene.another(Setup { observer: Observer::Lifetime, ..SETUP });
+        assert!(heir.until(S, |heir| heir.said.borrow().iter().any(|own| matches!(own, Happening::HostsUp))));
+        let read = entries(&heir);
+        if dies {
+            heir.transport.with(|sim| sim.kill(spine));
+        }
+        assert!(heir.until(30 * S, |heir| heir.arrival().is_some()), "{:?}", heir.failures());
+        assert_eq!(heir.arrival(), Some(SubnetArrival::Adopted));
+        assert_eq!(entries(&heir) > read, dies, "{read} and {}", entries(&heir));
+        heir.pass(2 * S);
+        assert_eq!(heir.unreached(&[spine]), [], "{:?}", heir.failures());
+        let all = hosts(&heir);
+        all.iter().for_each(|host| _ = join(&heir, host, BROADCAST));
+        heir.pass(2 * S);
+        assert_eq!(wrong(&heir, MLID, &all, &all), [""; 0], "{:?}", heir.failures());
+        let modifier = SlToVlModifier::Pair { input: PortNum(1), output: PortNum(6) }.encode();
+        let asked = (Method::Get, AttributeId::SlToVlMappingTable, modifier, [0; SMP_DATA_SIZE]);
+        let held = SlToVlMappingTable::decode(&heir.meddle("leaf-1", asked.0, asked.1, asked.2, asked.3)).0;
+        let alone = |sl: Sl| (held[sl.index()].get() == 3) == (sl.get() == LEVEL);
+        assert!(Sl::all().all(alone), "{held:?}");
     }
 }
 

@@ -324,8 +324,8 @@ impl<T: Transport> ReportingManager<T> {
         }
     }
 
-    /// Between changes: brings the tables of switches nearer to what groups need. The step is as long as an event of the
-    /// subnet may have to wait.
+    /// Between changes: brings the tables of switches nearer to what groups need. The step is as long as an event of
+    /// the subnet may have to wait.
     pub(super) fn tend_groups<'a>(&'a mut self, base: GroupBase<'a>) -> Step<'a, SmError> {
         self.groups.amid = None;
         Box::pin(async move { self.tend(&base, false).await })

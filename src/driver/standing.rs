@@ -2,6 +2,7 @@
 
 use super::sighting::{self, BouncedCables};
 use super::{ChangeUnderWay, DriverError, Running};
+use crate::change;
 use crate::fabric::difference::{self, Recognised};
 use crate::fabric::{Fabric, PortId};
 use crate::journal::Standing;
@@ -104,7 +105,10 @@ impl StandingChange {
         let (plan, found) = (self.under_way.plan.plan(), &discovered.fabric);
         let draft = plan.draft();
         let known = &draft.before;
-        let Recognised { alive, .. } = difference::recognise(known, found);
+        let Recognised { mut alive, stranger } = difference::recognise(known, found);
+        if stranger.is_some() {
+            alive = change::within_reach(&alive, draft.sm);
+        }
         if found.port_name(discovered.sm_port) != known.port_name(draft.sm) {
             return Err(format!("its manager was at {}", known.describe_port(draft.sm)));
         }

@@ -29,7 +29,12 @@ impl PairLoad {
     /// Hops of all pairs together, times the pairs of the busiest channel: what a renewal is to reduce.
     pub fn cost(&self) -> u128 {
         let hops: u64 = self.pairs.iter().sum();
-        u128::from(hops) * u128::from(self.pairs.iter().copied().max().unwrap_or(0))
+        u128::from(hops) * u128::from(self.most())
+    }
+
+    /// Pairs of the busiest channel.
+    pub fn most(&self) -> u64 {
+        self.pairs.iter().copied().max().unwrap_or(0)
     }
 
     /// The cost, and among equals what falls with each pair that a busy channel gives up to an idle one, though the
@@ -38,9 +43,14 @@ impl PairLoad {
         (self.cost(), self.pairs.iter().map(|&pairs| u128::from(pairs) * u128::from(pairs)).sum())
     }
 
-    /// Whether a channel carries pairs that carries none in `other`.
-    pub fn takes_up_idle(&self, other: &PairLoad) -> bool {
-        self.pairs.iter().zip(&other.pairs).any(|(&own, &other)| own > 0 && other == 0)
+    /// Whether this is better than `other`: at a lower cost; or at the same one if a channel carries pairs that carries
+    /// none there, pairs are spread more evenly, and the busiest channel carries no more.
+    pub fn gains_on(&self, other: &PairLoad) -> bool {
+        let takes_up = |(&own, &other): (&u64, &u64)| own > 0 && other == 0;
+        self.cost() < other.cost()
+            || self.imbalance() < other.imbalance()
+                && self.most() <= other.most()
+                && self.pairs.iter().zip(&other.pairs).any(takes_up)
     }
 
     /// Moves the pairs of some targets from their ways by one table to those by another.

@@ -546,11 +546,11 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
         // The load that the re-route would have: without a gain there is nothing to renew towards.
         let mut aim = self.load.clone();
         aim.shift(&self.subject.net, &self.subject.targets, self.last(), &target, &concerned);
-        let is_better = aim.cost() < self.load.cost();
-        if !is_better && (aim.imbalance() >= self.load.imbalance() || !aim.takes_up_idle(&self.load)) {
+        if !aim.gains_on(&self.load) {
             return;
         }
         self.ground = self.ground.with_changing(concerned.iter().copied());
+        let begun = self.save();
         let mut best = self.save();
         for _ in 0..most {
             let from = self.last().clone();
@@ -561,7 +561,7 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
                 best = self.save();
             }
         }
-        self.restore(best);
+        self.restore(if best.load.gains_on(&begun.load) { best } else { begun });
     }
 
     /// Does without `aged` where waves prove without it.

@@ -21,7 +21,7 @@ use super::unfit;
 use crate::change::{BringUp, Recovery, RecoveryInput, lost_cables, prepare_recovery, within_reach};
 use crate::driver::{Running, StandingChange};
 use crate::fabric::{Fabric, Node, NodeId, PortId, difference};
-use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel, Vl};
+use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel, Sl, Vl};
 use crate::journal::Standing;
 use crate::lid::LidError;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, sl_to_vl_pairs, writes_between};
@@ -396,7 +396,16 @@ fn verdict(input: RecoveryInput, comparable: Result<(), String>, used: Arc<Fabri
     }
     let recovery = comparable.and_then(|()| {
         let tables = SubnetTables { port_states: running_states(&input.fabric, &input.tables), ..input.tables };
-        prepare_recovery(&RecoveryInput { tables, ..input }).map_err(|why| why.to_string())
+        let input = RecoveryInput { tables, ..input };
+        // A level that no table knows yet comes once the tables are sound.
+        let without_level = |why| match input.policy.reserved_sl {
+            Some(_) => {
+                let policy = Policy { reserved_sl: None, ..input.policy };
+                prepare_recovery(&RecoveryInput { policy, ..input.clone() }).map_err(|_| why)
+            }
+            None => Err(why),
+        };
+        prepare_recovery(&input).or_else(without_level).map_err(|why| why.to_string())
     });
     match recovery {
         Ok(recovery) => Verdict::Recoverable { why, recovery },
@@ -693,15 +702,17 @@ async fn serve_all_lanes<T: Transport>(
 /// Whether forwarding tables may stay in force while SL-to-VL tables are replaced under them: the SL-to-VL tables are
 /// not those of an unfinished change, and the forwarding tables close no cycle on any lanes.
 fn adoptable_on_any_lanes(fabric: &Fabric, tables: &SubnetTables, policy: &Policy) -> bool {
-    // The manager of before may have reserved no level.
-    let lanes = [policy.reserved_sl, None].map(|reserved| Lanes::of_fabric(fabric, reserved));
-    let steady = lanes.map(|lanes| lanes.steady(policy.partition));
+    // The manager of before may have reserved another level, or none.
+    let levels = Sl::all().map(Some).chain([None]);
+    let lanes: Vec<Lanes> = levels.map(|reserved| Lanes::of_fabric(fabric, reserved)).collect();
+    let steady: Vec<SlToVl> = lanes.iter().map(|lanes| lanes.steady(policy.partition)).collect();
     let is_split = |lanes: &Lanes, table: &SlToVl| {
         lanes.all.len() > 1 && HALVES.iter().any(|&half| *table == lanes.separate(half))
     };
     let split = |table: &SlToVl| lanes.iter().any(|lanes| is_split(lanes, table));
-    // A fence closes a half, at end ports.
-    let closed = |table: &SlToVl, half: Half| half.sls().all(|sl| table.get(sl) == Vl::MANAGEMENT);
+    // A fence closes a half at end ports, but for a reserved level.
+    let open = |table: &SlToVl, half: Half| half.sls().filter(|&sl| table.get(sl) != Vl::MANAGEMENT).count();
+    let closed = |table: &SlToVl, half: Half| open(table, half) <= 1;
     let fenced = |table: &SlToVl| HALVES.iter().any(|&half| closed(table, half));
     let holds_what_was_left = |(id, node): (NodeId, &Node)| {
         let held = &tables.sl_to_vl[id.index()];

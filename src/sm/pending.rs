@@ -15,17 +15,27 @@ use crate::change::{Recovery, RecoveryWay};
 use crate::drain::Ticket;
 use crate::driver::{Intent, Running};
 use crate::machine::{Outcome, UNFINISHABLE};
-use crate::plan::{Lanes, Policy, Scheme, writes_between};
+use crate::plan::{Lanes, Plan, Policy, Scheme, writes_between};
 use crate::subnet::{Leaving, REQUESTS_AT_A_TIME, SubnetManager as _, in_turn};
 use crate::tables::{NodeSlToVl, SlToVl, Write};
 use crate::transport::Transport;
 use crate::verify;
 
+/// Why the end of a change or recovery does not bring the subnet up.
+const OTHER_LEVEL: &str = "it has ended, with another reserved service level than this manager's";
+
 impl<T: Transport> Upkeep<T> {
     /// Does the work that remains before the subnet is up. SA clients are answered meanwhile. Returns the state of the
     /// half that it leaves.
     pub(super) async fn finish(&mut self, context: &Context, pending: Pending) -> Result<RetiredHalf, SmError> {
-        let (record, name, retired) = match pending {
+        // What follows a loss meanwhile begins with the tables of a plan, which may reserve another level than this
+        // manager does.
+        let wanted = intent(&context.config);
+        let by_plan = |plan: &Plan| {
+            let reserved_sl = plan.policy().reserved_sl;
+            (reserved_sl, Intent { policy: Policy { reserved_sl, ..wanted.policy }, ..wanted.clone() })
+        };
+        let (record, name, retired, reserved_sl) = match pending {
             Pending::Lanes { writes, ages } => {
                 self.replace_lanes(context, &writes, ages).await?;
                 return Ok(RetiredHalf::Current);
@@ -39,7 +49,10 @@ impl<T: Transport> Upkeep<T> {
                 }
                 let fabric = self.driver.running().alive.clone();
                 self.driver.subnet_mut().manager.apply_each(&fabric, &first).await?;
-                (self.change(context, prepared).await?, "the recovery of the subnet", RetiredHalf::Current)
+                let (reserved_sl, intent) = by_plan(prepared.plan.plan());
+                self.driver.intend(intent);
+                let record = self.change(context, prepared).await?;
+                (record, "the recovery of the subnet", RetiredHalf::Current, reserved_sl)
             }
             Pending::Standing(standing) => {
                 let plan = standing.under_way.plan.clone();
@@ -47,14 +60,23 @@ impl<T: Transport> Upkeep<T> {
                 // which `take_up` publishes.
                 let half = plan.plan().answered_half(standing.position.wave);
                 self.driver.subnet_mut().manager.begin_mastership(half);
+                let (reserved_sl, intent) = by_plan(plan.plan());
+                self.driver.intend(intent);
                 let record = self.driver.take_up(standing).await;
                 let record = self.ended(context, record)?;
                 self.keep_aside(&record);
-                (record, "the change that an earlier manager left", RetiredHalf::Current.after(plan.plan()))
+                let retired = RetiredHalf::Current.after(plan.plan());
+                (record, "the change that an earlier manager left", retired, reserved_sl)
             }
         };
+        self.driver.intend(wanted);
         check_end(&record.outcome, name)?;
         let writes = self.lanes_left(context);
+        if reserved_sl != context.config.policy.reserved_sl && writes.is_empty() {
+            // The next look takes the subnet over by its tables, which are sound now.
+            self.abandon();
+            return Err(SmError::GivenUp { why: OTHER_LEVEL });
+        }
         if !writes.is_empty() {
             self.replace_lanes(context, &writes, true).await?;
         }
@@ -86,6 +108,7 @@ impl<T: Transport> Upkeep<T> {
         // Which device holds which table is unknown. What is proved of forwarding entries with every level on one lane
         // holds on any (docs/PROOF.md, Corollary 1); scheme `double` would split tables that are not known, and a level
         // that is to be reserved is not yet.
+        self.driver.subnet_mut().reserve(None);
         let unreserved = Policy { reserved_sl: None, ..policy };
         let intent_of_now =
             Intent { auto: false, scheme: Scheme::Ordered, policy: unreserved, ..intent(&context.config) };
@@ -98,6 +121,10 @@ impl<T: Transport> Upkeep<T> {
         for part in order.chunks(REQUESTS_AT_A_TIME) {
             let part: Vec<Write> = part.iter().map(|&at| writes[at].clone()).collect();
             self.replace(context, &part).await?;
+        }
+        if policy.reserved_sl.is_some() {
+            // What other levels had put on the reserved lane before is not to be there when a change begins (K.3).
+            self.outlast(context).await?;
         }
         self.driver.record_lanes(nodes(), steady);
         self.driver.intend(intent(&context.config));

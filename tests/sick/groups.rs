@@ -245,11 +245,49 @@ fn a_subnet_without_the_level_is_adopted_and_gets_it() {
         all.iter().for_each(|host| _ = join(&heir, host, BROADCAST));
         heir.pass(2 * S);
         assert_eq!(wrong(&heir, MLID, &all, &all), [""; 0], "{:?}", heir.failures());
-        let modifier = SlToVlModifier::Pair { input: PortNum(1), output: PortNum(6) }.encode();
-        let asked = (Method::Get, AttributeId::SlToVlMappingTable, modifier, [0; SMP_DATA_SIZE]);
-        let held = SlToVlMappingTable::decode(&heir.meddle("leaf-1", asked.0, asked.1, asked.2, asked.3)).0;
-        let alone = |sl: Sl| (held[sl.index()].get() == 3) == (sl.get() == LEVEL);
-        assert!(Sl::all().all(alone), "{held:?}");
+        assert_alone(&heir);
+    }
+}
+
+/// On the last of four lanes, between two ports of a leaf.
+fn assert_alone(scene: &Scene) {
+    let modifier = SlToVlModifier::Pair { input: PortNum(1), output: PortNum(6) }.encode();
+    let attribute = AttributeId::SlToVlMappingTable;
+    let data = scene.meddle("leaf-1", Method::Get, attribute, modifier, [0; SMP_DATA_SIZE]);
+    let held = SlToVlMappingTable::decode(&data).0;
+    let alone = |sl: Sl| (held[sl.index()].get() == 3) == (sl.get() == LEVEL);
+    assert!(Sl::all().all(alone), "{held:?}");
+}
+
+/// The manager of before reserved no level, and was killed amid a change, with a journal or without.
+#[test]
+fn the_level_comes_after_a_change_that_knew_none() {
+    let setup = Setup { auto: false, ..Setup::DEFAULT };
+    let folder = tempfile::tempdir().expect("a folder");
+    for (passed_us, is_recorded) in [(300, false), (600, true), (1_000, false), (1_000, true), (1_500, true)] {
+        let mut scene = up("fat-tree:4,2", setup, &[]);
+        let journal = folder.path().join(format!("{passed_us}-{is_recorded}"));
+        if is_recorded {
+            scene = scene.recorded(setup, &journal);
+            assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+            scene.pass(S);
+        }
+        let spine = scene.node("spine-1");
+        scene.transport.with(|sim| sim.kill(spine));
+        scene.pass(passed_us * MS / 1_000);
+        let next = Setup { auto: false, ..SETUP };
+        let mut heir = if is_recorded { scene.recorded(next, &journal) } else { scene.another(next) };
+        let case = format!("{passed_us} us, a journal: {is_recorded}");
+        assert!(heir.until(60 * S, |heir| heir.arrival().is_some()), "{case}: {:?}", heir.failures());
+        assert_eq!(heir.arrival(), Some(SubnetArrival::Adopted), "{case}: {:?}", heir.failures());
+        heir.pass(5 * S);
+        assert_alone(&heir);
+        let all = hosts(&heir);
+        all.iter().for_each(|host| _ = join(&heir, host, BROADCAST));
+        heir.pass(2 * S);
+        assert_eq!(heir.unreached(&[spine]), [], "{case}: {:?}", heir.failures());
+        assert_eq!(wrong(&heir, MLID, &all, &all), [""; 0], "{case}: {:?}", heir.failures());
+        println!("{case}: {:?}", heir.failures());
     }
 }
 

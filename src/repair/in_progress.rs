@@ -550,18 +550,18 @@ impl<'s, 'a> RepairInProgress<'s, 'a> {
             return;
         }
         self.ground = self.ground.with_changing(concerned.iter().copied());
-        let begun = self.save();
+        let begun = self.load.clone();
         let mut best = self.save();
         for _ in 0..most {
             let from = self.last().clone();
             let Some(renewed) = renew::toward(self.subject, &self.ground, &from, &target, u64::MAX) else { break };
             self.load.shift(&self.subject.net, &self.subject.targets, &from, &renewed, &concerned);
             self.push(WavePurpose::Renew, true, renewed);
-            if self.load.imbalance() < best.load.imbalance() {
+            if self.load.imbalance() < best.load.imbalance() && self.load.gains_on(&begun) {
                 best = self.save();
             }
         }
-        self.restore(if best.load.gains_on(&begun.load) { best } else { begun });
+        self.restore(best);
     }
 
     /// Does without `aged` where waves prove without it.

@@ -396,16 +396,7 @@ fn verdict(input: RecoveryInput, comparable: Result<(), String>, used: Arc<Fabri
     }
     let recovery = comparable.and_then(|()| {
         let tables = SubnetTables { port_states: running_states(&input.fabric, &input.tables), ..input.tables };
-        let input = RecoveryInput { tables, ..input };
-        // A level that no table knows yet comes once the tables are sound.
-        let without_level = |why| match input.policy.reserved_sl {
-            Some(_) => {
-                let policy = Policy { reserved_sl: None, ..input.policy };
-                prepare_recovery(&RecoveryInput { policy, ..input.clone() }).map_err(|_| why)
-            }
-            None => Err(why),
-        };
-        prepare_recovery(&input).or_else(without_level).map_err(|why| why.to_string())
+        prepare_recovery(&RecoveryInput { tables, ..input }).map_err(|why| why.to_string())
     });
     match recovery {
         Ok(recovery) => Verdict::Recoverable { why, recovery },
@@ -706,13 +697,14 @@ fn adoptable_on_any_lanes(fabric: &Fabric, tables: &SubnetTables, policy: &Polic
     let levels = Sl::all().map(Some).chain([None]);
     let lanes: Vec<Lanes> = levels.map(|reserved| Lanes::of_fabric(fabric, reserved)).collect();
     let steady: Vec<SlToVl> = lanes.iter().map(|lanes| lanes.steady(policy.partition)).collect();
-    let is_split = |lanes: &Lanes, table: &SlToVl| {
-        lanes.all.len() > 1 && HALVES.iter().any(|&half| *table == lanes.separate(half))
+    let parted = lanes.iter().filter(|lanes| lanes.all.len() > 1);
+    let splits: Vec<SlToVl> = parted.flat_map(|lanes| HALVES.map(|half| lanes.separate(half))).collect();
+    let split = |table: &SlToVl| splits.contains(table);
+    // A fence closes a half at end ports, but for a reserved level, which is never its first one.
+    let closed = |table: &SlToVl, half: Half| {
+        let mut open = half.sls().filter(|&sl| table.get(sl) != Vl::MANAGEMENT);
+        open.next().is_none_or(|first| Half::rank(first) != 0) && open.next().is_none()
     };
-    let split = |table: &SlToVl| lanes.iter().any(|lanes| is_split(lanes, table));
-    // A fence closes a half at end ports, but for a reserved level.
-    let open = |table: &SlToVl, half: Half| half.sls().filter(|&sl| table.get(sl) != Vl::MANAGEMENT).count();
-    let closed = |table: &SlToVl, half: Half| open(table, half) <= 1;
     let fenced = |table: &SlToVl| HALVES.iter().any(|&half| closed(table, half));
     let holds_what_was_left = |(id, node): (NodeId, &Node)| {
         let held = &tables.sl_to_vl[id.index()];

@@ -6,6 +6,7 @@
 
 use super::arrival::{BroughtUp, Pending, SubnetArrival};
 use super::bring_up;
+use super::config::Config;
 use super::context::Context;
 use super::degraded;
 use super::error::SmError;
@@ -22,7 +23,7 @@ use super::upkeep::{SLICE_NS, Upkeep};
 use crate::ids::{Half, Lmc};
 use crate::journal::Journal;
 use crate::subnet::{Discovered, Manager, SubnetError, SubnetManager};
-use crate::tables::Write;
+use crate::tables::{NodeSlToVl, SlToVl, Write};
 use crate::transport::{AnyTransport, Transport};
 use futures_util::future::LocalBoxFuture;
 use std::collections::VecDeque;
@@ -561,6 +562,7 @@ async fn take_up<T: Transport>(
     match bring_up::taken_up(manager, found, &standing, &context.config).await? {
         Ok(up) => {
             tracing::warn!("{}: it goes on", up.arrival.why().unwrap_or_default());
+            keep_level(&mut context.config, &up);
             Ok(Some(up))
         }
         Err(why) => {
@@ -572,6 +574,19 @@ async fn take_up<T: Transport>(
             }
             Ok(None)
         }
+    }
+}
+
+/// A change that goes on keeps to the level that it reserves, or to none.
+fn keep_level(config: &mut Config, up: &BroughtUp) {
+    let Some(Pending::Standing(standing)) = &up.pending else { return };
+    let held = standing.under_way.plan.plan().policy().reserved_sl;
+    // Amid the replacement of lanes the level is on its way (E.9).
+    let comes = up.running.tables.sl_to_vl.iter().any(|table| **table == NodeSlToVl::Uniform(SlToVl::ONE));
+    if held != config.policy.reserved_sl && !comes {
+        let level = held.map_or_else(|| "no service level".to_string(), |sl| format!("SL {sl}"));
+        tracing::warn!("the change that goes on reserves {level}: so does this manager, until it is started once more");
+        config.policy.reserved_sl = held;
     }
 }
 

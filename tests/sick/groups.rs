@@ -259,35 +259,37 @@ fn assert_alone(scene: &Scene) {
     assert!(Sl::all().all(alone), "{held:?}");
 }
 
-/// The manager of before reserved no level, and was killed amid a change, with a journal or without.
+/// The manager of before reserved no level, and was killed amid a change: that goes on without it, and the level comes
+/// with the manager after that.
 #[test]
 fn the_level_comes_after_a_change_that_knew_none() {
-    let setup = Setup { auto: false, ..Setup::DEFAULT };
+    let [before, after] = [Setup::DEFAULT, SETUP].map(|setup| Setup { auto: false, ..setup });
     let folder = tempfile::tempdir().expect("a folder");
-    for (passed_us, is_recorded) in [(300, false), (600, true), (1_000, false), (1_000, true), (1_500, true)] {
-        let mut scene = up("fat-tree:4,2", setup, &[]);
-        let journal = folder.path().join(format!("{passed_us}-{is_recorded}"));
-        if is_recorded {
-            scene = scene.recorded(setup, &journal);
-            assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
-            scene.pass(S);
-        }
+    for passed_us in [600, 1_000, 1_500] {
+        let journal = folder.path().join(format!("{passed_us}"));
+        let mut scene = up("fat-tree:4,2", before, &[]).recorded(before, &journal);
+        assert!(scene.until(5 * S, |scene| scene.arrival().is_some()), "{:?}", scene.failures());
+        scene.pass(S);
         let spine = scene.node("spine-1");
         scene.transport.with(|sim| sim.kill(spine));
         scene.pass(passed_us * MS / 1_000);
-        let next = Setup { auto: false, ..SETUP };
-        let mut heir = if is_recorded { scene.recorded(next, &journal) } else { scene.another(next) };
-        let case = format!("{passed_us} us, a journal: {is_recorded}");
-        assert!(heir.until(60 * S, |heir| heir.arrival().is_some()), "{case}: {:?}", heir.failures());
-        assert_eq!(heir.arrival(), Some(SubnetArrival::Adopted), "{case}: {:?}", heir.failures());
+        let mut heir = scene.recorded(after, &journal);
+        assert!(heir.until(60 * S, |heir| heir.arrival().is_some()), "{passed_us}: {:?}", heir.failures());
+        let resumed = matches!(heir.arrival(), Some(SubnetArrival::Resumed { .. }));
+        assert!(resumed, "{passed_us}: {:?}, {:?}", heir.arrival(), heir.failures());
         heir.pass(5 * S);
-        assert_alone(&heir);
+        assert_eq!(heir.unreached(&[spine]), [], "{passed_us}: {:?}", heir.failures());
         let all = hosts(&heir);
-        all.iter().for_each(|host| _ = join(&heir, host, BROADCAST));
-        heir.pass(2 * S);
-        assert_eq!(heir.unreached(&[spine]), [], "{case}: {:?}", heir.failures());
-        assert_eq!(wrong(&heir, MLID, &all, &all), [""; 0], "{case}: {:?}", heir.failures());
-        println!("{case}: {:?}", heir.failures());
+        let refused = Err(status::UNSUPPORTED_METHOD_ATTRIBUTE);
+        assert_eq!(asked(&heir, &all[0], Method::Set, BROADCAST, M::FULL), refused, "{passed_us}");
+        let mut last = heir.recorded(after, &journal);
+        assert!(last.until(60 * S, |last| last.arrival().is_some()), "{passed_us}: {:?}", last.failures());
+        assert_eq!(last.arrival(), Some(SubnetArrival::Adopted), "{passed_us}: {:?}", last.failures());
+        assert_alone(&last);
+        all.iter().for_each(|host| _ = join(&last, host, BROADCAST));
+        last.pass(2 * S);
+        assert_eq!(last.unreached(&[spine]), [], "{passed_us}: {:?}", last.failures());
+        assert_eq!(wrong(&last, MLID, &all, &all), [""; 0], "{passed_us}: {:?}", last.failures());
     }
 }
 

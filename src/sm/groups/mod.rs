@@ -25,10 +25,9 @@ use crate::tables::{Lft, Mft, SubnetTables};
 use crate::transport::Transport;
 use crate::wire::{AttributeId, Method};
 use choice::{ChosenTree, TreeInput};
+use futures_util::future::LocalBoxFuture;
 use held::{HeldTable, HeldTables};
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 /// Time for hosts that switches forward to at arrival to join again.
@@ -313,9 +312,7 @@ fn places_of(fabric: &Fabric, switch: NodeId, ports: impl Iterator<Item = PortNu
     if members.is_empty() && ports.len() == 1 { vec![(switch, None)] } else { members }
 }
 
-/// A future that is compiled here alone: an `async fn` is compiled into every module that calls it.
-type Step<'a, E> = Pin<Box<dyn Future<Output = Result<(), E>> + 'a>>;
-
+// Futures of other modules' calls are boxed here: an `async fn` is compiled into every module that calls it.
 impl<T: Transport> ReportingManager<T> {
     /// Forgets the tables of switches that the last look did not find: one that is back at the next has lost them.
     pub(super) fn follow_switches(&mut self, base: &GroupBase<'_>) {
@@ -326,14 +323,14 @@ impl<T: Transport> ReportingManager<T> {
 
     /// Between changes: brings the tables of switches nearer to what groups need. The step is as long as an event of
     /// the subnet may have to wait.
-    pub(super) fn tend_groups<'a>(&'a mut self, base: GroupBase<'a>) -> Step<'a, SmError> {
+    pub(super) fn tend_groups<'a>(&'a mut self, base: GroupBase<'a>) -> LocalBoxFuture<'a, Result<(), SmError>> {
         self.groups.amid = None;
         Box::pin(async move { self.tend(&base, false).await })
     }
 
     /// After a change: repeats [`ReportingManager::tend_groups`] until nothing is left to do, until an event of the
     /// subnet, or until another manager is to write.
-    pub(super) fn settle_groups<'a>(&'a mut self, base: GroupBase<'a>) -> Step<'a, SmError> {
+    pub(super) fn settle_groups<'a>(&'a mut self, base: GroupBase<'a>) -> LocalBoxFuture<'a, Result<(), SmError>> {
         // The change may have added work that is not known yet.
         (self.groups.amid, self.groups.is_settled) = (None, false);
         Box::pin(async move {
@@ -346,7 +343,7 @@ impl<T: Transport> ReportingManager<T> {
 
     /// Before a wait within a change: leads the tree past what died since it was chosen. Nothing else is written then.
     /// What takes longer, or has to wait for copies of lost requests, is left for the next wait, or for the end.
-    pub(super) fn settle_groups_amid_change(&mut self) -> Step<'_, SubnetError> {
+    pub(super) fn settle_groups_amid_change(&mut self) -> LocalBoxFuture<'_, Result<(), SubnetError>> {
         Box::pin(async move {
             let amid = self.manager.present().and_then(|present| self.groups.amid_change(present));
             let Some(AmidChange { left, tables }) = amid else { return Ok(()) };

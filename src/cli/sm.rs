@@ -18,7 +18,7 @@ use reconfig::journal::{Journal, JournalError};
 use reconfig::lid::{self, Guid2Lid};
 use reconfig::plan::Policy;
 use reconfig::routing::{Engine, Parameters};
-use reconfig::sa::{MulticastFacts, PathCapacity, PathRate, Remote};
+use reconfig::sa::{PathCapacity, PathRate, Remote};
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::pace::SweepPolicy;
 use reconfig::sm::{
@@ -111,8 +111,8 @@ pub(super) struct Arguments {
     reserved: choice::ReservedArguments,
     /// MTU of the IPoIB broadcast groups, in bytes: `mtu=` of a group in OpenSM's partitions.conf, where 4 stands for
     /// 2048 and 5 for 4096. Ports with a smaller one cannot join.
-    #[arg(long, value_name = "BYTES", default_value = "2048", value_parser = ["256", "512", "1024", "2048", "4096"], requires = "reserved_sl")]
-    ipoib_mtu: String,
+    #[arg(long, value_name = "BYTES", default_value = "2048", requires = "reserved_sl")]
+    ipoib_mtu: Mtu,
     /// Rate of the IPoIB broadcast groups, in Gb/s: `rate=` there. Slower ports cannot join.
     #[arg(long, value_name = "GBPS", default_value = "10", requires = "reserved_sl")]
     ipoib_rate: PathRate,
@@ -481,7 +481,7 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         subnet_prefix: arguments.subnet_prefix.unwrap_or(Gid::DEFAULT_PREFIX),
         subnet_prefix_is_required: arguments.subnet_prefix.is_some(),
         remote: remote(arguments)?.into(),
-        broadcast: broadcast(arguments),
+        broadcast: PathCapacity { mtu: arguments.ipoib_mtu, rate: arguments.ipoib_rate },
         limits: AgeLimits {
             hoq_life: arguments.hoq_life,
             leaf_hoq_life: arguments.leaf_hoq_life,
@@ -495,13 +495,6 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
         takeover: if arguments.takeover == "proved" { Takeover::Proved } else { Takeover::Rewrite },
         ..Config::by(Arc::from(engine))
     })
-}
-
-/// What the predefined multicast groups have.
-fn broadcast(arguments: &Arguments) -> PathCapacity {
-    let is_chosen = |mtu: &Mtu| mtu.bytes().is_some_and(|bytes| bytes.to_string() == arguments.ipoib_mtu);
-    let mtu = (1..=5).map(Mtu::from).find(is_chosen).unwrap_or(MulticastFacts::BROADCAST.mtu);
-    PathCapacity { mtu, rate: arguments.ipoib_rate }
 }
 
 /// Routes every connected subnet.

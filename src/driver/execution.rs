@@ -1,11 +1,11 @@
 //! One change from `Begin` to its end: carries out commands one by one, and feeds their answers to the machine as
 //! events.
 
-use super::sighting::{common, lacks};
 use super::standing::moved_alike;
 use super::{ChangeRecord, ChangeUnderWay, Driver, DriverError, PhaseRecord, StandingChange};
 use super::{TEND_JOURNAL_NS, UNRECORDED_NS};
 use crate::change::Prepared;
+use crate::fabric::difference::{common, lacks};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::journal::ChangeBegun;

@@ -6,9 +6,9 @@
 //! checked before it is used. A plan is for the loss of one switch or of one cable between switches; other losses are
 //! planned when they happen. Deliberately omitted: the loss of a host, which leaves nothing to be routed around.
 
-use super::sighting::lacks;
 use super::{Intent, Running, prepared};
 use crate::change::{self, ChangeBase, Prepared};
+use crate::fabric::difference::lacks;
 use crate::fabric::{Fabric, NodeId, Port, PortId};
 use crate::tables::{LFT_BLOCK, RoutingFunction};
 use rustc_hash::{FxHashMap, FxHasher};

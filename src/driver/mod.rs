@@ -26,10 +26,10 @@ pub use foreseen::{ForeseenCount, Foreseer, PreparedAhead};
 pub use record::{ChangeRecord, ChangeUnderWay, PhaseRecord};
 pub use shortfall::{Shortfall, narrow_ports};
 pub use sighting::Sighting;
-pub(crate) use sighting::{common, lacks, routed_and_present};
 pub use standing::StandingChange;
 
 use crate::change::{self, ChangeBase, ChangeInput, InForce, KnownBase, Prepared};
+use crate::fabric::difference::{common, in_either, lacks, shared};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
 use crate::journal::Journal;
@@ -338,7 +338,7 @@ impl<S: SubnetManager> Driver<S> {
     pub fn preparation(&self, after: Arc<Fabric>) -> Preparation {
         let (from, running) = (self.prepared_from(), &self.running);
         // An element that has left the routing, and does not return, takes no part.
-        let surviving = Arc::new(sighting::in_either(&running.alive, [&running.routed, &after]));
+        let surviving = Arc::new(in_either(&running.alive, [&running.routed, &after]));
         let foreseen = self.foreseer.as_ref().and_then(|own| own.find_from(&from, &surviving, &after));
         match foreseen {
             Some(_) => tracing::info!("the plan was prepared before it was asked for"),
@@ -588,7 +588,7 @@ impl Running {
     pub fn outlook(&self) -> Outlook {
         let Running { routed, alive, tables, ways, half, sm, .. } = self;
         // Of what is lost and still routed there is nothing to answer.
-        let fabric = routed_and_present(routed, alive);
+        let fabric = shared(routed, alive);
         Outlook { fabric, tables: tables.clone(), ways: [ways.clone(), ways.clone()], half: *half, sm: *sm }
     }
 

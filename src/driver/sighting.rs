@@ -3,7 +3,7 @@
 use super::shortfall::{self, Shortfall};
 use super::{Driver, DriverError, PhaseRecord, Running};
 use crate::change;
-use crate::fabric::difference::{self, AlignError, Recognised};
+use crate::fabric::difference::{self, AlignError, Recognised, common, lacks, restricted};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::machine::{Event, State};
 use crate::plan::{Lanes, Observer, Policy};
@@ -353,34 +353,4 @@ impl Running {
     pub fn has_grown(&self) -> bool {
         self.grows_to(&self.alive)
     }
-}
-
-/// Whether one part of a fabric lacks a node or cable that another part has.
-pub(crate) fn lacks(fabric: &Fabric, other: &Fabric) -> bool {
-    let mut nodes = fabric.nodes().zip(other.nodes());
-    let mut ports = fabric.ports().zip(other.ports());
-    nodes.any(|((_, own), (_, other))| !own.present && other.present)
-        || ports.any(|((_, own), (_, other))| other.peer.is_some() && own.peer != other.peer)
-}
-
-/// The part of `fabric` that is also in `other`.
-pub(crate) fn common(fabric: &Fabric, other: &Fabric) -> Fabric {
-    restricted(fabric, |node| other.node(node).present, |port| other.peer(port).is_some())
-}
-
-/// The part of what is routed that is present.
-pub(crate) fn routed_and_present(routed: &Arc<Fabric>, alive: &Fabric) -> Arc<Fabric> {
-    if lacks(alive, routed) { Arc::new(common(alive, routed)) } else { routed.clone() }
-}
-
-/// The part of `fabric` that is also in one of two others.
-pub(super) fn in_either(fabric: &Fabric, [a, b]: [&Fabric; 2]) -> Fabric {
-    let node = |node| a.node(node).present || b.node(node).present;
-    restricted(fabric, node, |port| a.peer(port).is_some() || b.peer(port).is_some())
-}
-
-fn restricted(fabric: &Fabric, node: impl Fn(NodeId) -> bool, link: impl Fn(PortId) -> bool) -> Fabric {
-    let nodes = fabric.nodes().map(|(id, _)| id).filter(|&id| !node(id));
-    let ports = fabric.ports().filter(|(_, port)| port.peer.is_some()).map(|(id, _)| id).filter(|&id| !link(id));
-    fabric.without_nodes(&nodes.collect::<Vec<_>>()).without_links(&ports.collect::<Vec<_>>())
 }

@@ -17,7 +17,7 @@ use crate::driver::{Intent, Running};
 use crate::machine::{Outcome, UNFINISHABLE};
 use crate::plan::{Lanes, Policy, Scheme, writes_between};
 use crate::subnet::{Leaving, REQUESTS_AT_A_TIME, SubnetManager as _, in_turn};
-use crate::tables::{NodeSlToVl, SlToVl, Write};
+use crate::tables::{SlToVl, Write};
 use crate::transport::Transport;
 use crate::verify;
 
@@ -74,8 +74,7 @@ impl<T: Transport> Upkeep<T> {
         let Running { alive, tables, .. } = self.driver.running();
         let policy = context.config.policy;
         let steady = Lanes::of_fabric(alive, policy.reserved_sl).steady(policy.partition);
-        let is_of_a_loss = tables.sl_to_vl.iter().any(|table| **table == NodeSlToVl::Uniform(SlToVl::ONE));
-        match is_of_a_loss && steady != SlToVl::ONE {
+        match tables.is_on_one_lane() && steady != SlToVl::ONE {
             true => writes_between(alive, Some(tables), &tables.lfts, steady),
             false => Vec::new(),
         }

@@ -1,5 +1,6 @@
 //! A [`Manager`] under observation: it forwards the driver's operations and posts each to the mailbox. On request it
-//! pauses a change after every barrier until ordered to continue.
+//! pauses a change after every barrier until ordered to continue. It owns what switches hold of multicast groups, since
+//! it sees each wait of a change: a tree that has lost something is replaced before it ([`groups`](super::groups)).
 
 use super::config::Config;
 use super::context::Context;

@@ -23,7 +23,7 @@ use super::upkeep::{SLICE_NS, Upkeep};
 use crate::ids::{Half, Lmc};
 use crate::journal::Journal;
 use crate::subnet::{Discovered, Manager, SubnetError, SubnetManager};
-use crate::tables::{NodeSlToVl, SlToVl, Write};
+use crate::tables::Write;
 use crate::transport::{AnyTransport, Transport};
 use futures_util::future::LocalBoxFuture;
 use std::collections::VecDeque;
@@ -582,8 +582,7 @@ fn keep_level(config: &mut Config, up: &BroughtUp) {
     let Some(Pending::Standing(standing)) = &up.pending else { return };
     let held = standing.under_way.plan.plan().policy().reserved_sl;
     // Amid the replacement of lanes the level is on its way (E.9).
-    let comes = up.running.tables.sl_to_vl.iter().any(|table| **table == NodeSlToVl::Uniform(SlToVl::ONE));
-    if held != config.policy.reserved_sl && !comes {
+    if held != config.policy.reserved_sl && !up.running.tables.is_on_one_lane() {
         let level = held.map_or_else(|| "no service level".to_string(), |sl| format!("SL {sl}"));
         tracing::warn!("the change that goes on reserves {level}: so does this manager, until it is started once more");
         config.policy.reserved_sl = held;

@@ -169,6 +169,11 @@ impl SubnetTables {
         self
     }
 
+    /// Whether every level is taken to be on one lane at some device: which tables it holds is not known (E.9).
+    pub fn is_on_one_lane(&self) -> bool {
+        self.sl_to_vl.iter().any(|table| **table == NodeSlToVl::Uniform(SlToVl::ONE))
+    }
+
     /// Applies one write.
     pub fn apply(&mut self, fabric: &Fabric, write: &Write) {
         match write {

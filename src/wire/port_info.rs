@@ -5,6 +5,7 @@
 use super::format::{attribute, wire_enum};
 use crate::ids::{Lid, Lmc, PortNum, Sl};
 use crate::link::{LinkSpeed, LinkWidth};
+use std::str::FromStr;
 
 /// Bits of PortInfo:CapabilityMask (table 146 of the specification).
 pub mod capability {
@@ -139,6 +140,17 @@ impl Mtu {
             Mtu::Unknown(_) => None,
             known => Some(128 << u8::from(known)),
         }
+    }
+}
+
+/// From bytes.
+impl FromStr for Mtu {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Mtu, String> {
+        let bytes = text.parse().ok();
+        let found = (1..=5).map(Mtu::from).find(|mtu| mtu.bytes() == bytes);
+        found.filter(|_| bytes.is_some()).ok_or_else(|| "expected 256, 512, 1024, 2048 or 4096 bytes".to_string())
     }
 }
 

@@ -114,6 +114,8 @@ fn predefined_groups_have_the_mtu_and_rate_that_were_chosen_and_ports_that_lack_
         let joined = set(&mut bench, 0, &[], &asked).map(|own| own.join_state);
         assert_eq!(joined, if joins { Ok(M::FULL) } else { REFUSED.map(|own| own.join_state) }, "{mtu:?}, {rate:?}");
     }
+    assert_eq!(["256", "2048", "4096"].map(str::parse), [Mtu::B256, Mtu::B2048, Mtu::B4096].map(Ok));
+    assert!(["0", "8192", "4k", ""].iter().all(|text| text.parse::<Mtu>().is_err()));
     let error = "11".parse::<PathRate>().expect_err("there is no such rate");
     assert!(error.contains("2.5, 5, 10, 14"), "{error}");
 }

@@ -11,12 +11,14 @@ mod entry;
 mod keys;
 mod moved;
 mod named;
+mod parts;
 mod union;
 
 pub use align::{AlignError, Recognised, align, recognise};
 pub use entry::{Cable, Changed, EndName, Lids, LinkRate, Moved, NodeName};
 pub use moved::moved;
 pub use named::{NamesError, guids_by_name};
+pub(crate) use parts::{common, in_either, lacks, restricted, shared};
 pub use union::{LidConflict, Recabling, Union, UnionError, union, union_recabled};
 
 use super::{Fabric, NodeKind, PortId};

@@ -14,7 +14,8 @@ use super::error::SmError;
 use super::lifecycle::Mandate;
 use super::planning::computed;
 use super::reporting::ReportingManager;
-use crate::driver::{Running, common, lacks, routed_and_present};
+use crate::driver::Running;
+use crate::fabric::difference::{common, lacks, shared};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Guid, Lid, PortNum, ReservedLevel};
 use crate::plan::Lanes;
@@ -120,7 +121,7 @@ struct TreeBasis {
 
 impl TreeBasis {
     fn of(base: &GroupBase<'_>, switches: BTreeSet<NodeId>) -> TreeBasis {
-        let fabric = routed_and_present(base.routed, base.alive);
+        let fabric = shared(base.routed, base.alive);
         let at = |port: PortId| match fabric.peer(port) {
             Some(peer) => (fabric.port(peer).node, fabric.port(peer).num),
             None => (fabric.port(port).node, PortNum::ZERO),
@@ -384,7 +385,7 @@ impl<T: Transport> ReportingManager<T> {
         }
         if matches!(self.groups.arrival, Arrival::Reading) {
             let until_ns = if self.config.asks_clients { self.manager.now_ns() + REJOIN_NS } else { u64::MAX };
-            self.groups.has_arrived(&routed_and_present(base.routed, base.alive), until_ns);
+            self.groups.has_arrived(&shared(base.routed, base.alive), until_ns);
         }
         let highest = self.responder.borrow_mut().sa().highest_group();
         let able = self.groups.able(&self.manager, highest);

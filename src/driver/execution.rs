@@ -18,6 +18,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tracing::Instrument;
 
+/// How often reports that turn out to be no loss may interrupt a wait for packets to leave.
+const INTERRUPTED_WAITS: usize = 3;
+
 /// What the driver records while a change runs.
 #[derive(Default)]
 struct Log {
@@ -92,7 +95,8 @@ impl<S: SubnetManager> Driver<S> {
             // What ran is in the record, whatever becomes of the rest.
             own = match next.and_then(|next| self.may_begin(&next.plan).map(|()| next)) {
                 Ok(next) => {
-                    log.made.extend((log.outcome == Some(Outcome::Completed)).then_some(own.plan));
+                    let is_made = matches!(log.outcome, Some(Outcome::Completed | Outcome::CutShort));
+                    log.made.extend(is_made.then_some(own.plan));
                     next
                 }
                 Err(error) => {
@@ -259,10 +263,10 @@ impl<S: SubnetManager> Driver<S> {
             self.noticed |= lacks(&running.routed, &wanted);
             return Some(common(&wanted, &running.routed));
         }
-        // A completed change already serves what is left. Only one that was called off must start again.
-        let called_off = log.outcome == Some(Outcome::CalledOff(CallOff::TopologyChanged));
+        // A completed change already serves what is left. Only one that is not must start again.
+        let is_open = matches!(log.outcome, Some(Outcome::CalledOff(CallOff::TopologyChanged) | Outcome::CutShort));
         let differs = lacks(&running.routed, &wanted) || lacks(&wanted, &running.routed);
-        (called_off && differs).then_some(wanted)
+        (is_open && differs).then_some(wanted)
     }
 
     async fn run_once(&mut self, log: &mut Log, plan: &Arc<Vetted>, first: Event) -> Result<(), DriverError> {
@@ -294,7 +298,7 @@ impl<S: SubnetManager> Driver<S> {
         let mut commands = self.step(first);
         if taken_up.is_some_and(|plan| lacks(&self.running.alive, &plan.plan().draft().surviving)) {
             let others = self.step(Event::TopologyChanged);
-            if others.iter().any(|command| matches!(command, Command::Undo { .. })) {
+            if others.iter().any(|command| matches!(command, Command::Undo { .. } | Command::Report(_))) {
                 commands = others;
             }
         }
@@ -319,17 +323,20 @@ impl<S: SubnetManager> Driver<S> {
             events.push(Event::Abort);
         }
         let failed = matches!(answer, Event::WriteFailed { .. } | Event::TimedOut { .. });
+        events.extend(self.noticed_during_change(failed).await?);
+        // Last: an abort or a loss must call the change off before this answer leads into the next wave.
+        events.push(answer);
+        Ok(events)
+    }
+
+    /// What the machine is to know of what the subnet has reported, or of why a command `failed`, if anything.
+    async fn noticed_during_change(&mut self, failed: bool) -> Result<Option<Event>, DriverError> {
         let mut noticed = false;
         while let Some(event) = self.subnet.pending_event() {
             tracing::info!(?event, "the subnet reports a change");
             noticed = true;
         }
-        if noticed || failed {
-            events.extend(self.look_during_change(failed).await?);
-        }
-        // Last: an abort or a loss must call the change off before this answer leads into the next wave.
-        events.push(answer);
-        Ok(events)
+        if noticed || failed { self.look_during_change(failed).await } else { Ok(None) }
     }
 
     /// Carries out one command. Returns its answer, if it has one.
@@ -389,8 +396,20 @@ impl<S: SubnetManager> Driver<S> {
                 let is_last = self.state.progress().is_none_or(|own| own.wave() + 1 == plan.waves().len());
                 let after = if is_last { &draft.after } else { &draft.surviving };
                 let fenced = draft.assumptions.contains(&Assumption::FencedLanesRunEmpty);
-                let leaving = Leaving { after, omitted: &draft.stranded, rounds, ages: !is_last, fenced };
-                awaited(ticket, self.subnet.vacate(ticket, observer, &leaving).await, Event::Vacated)?
+                let ages = !is_last;
+                let mut leaving = Leaving { after, omitted: &draft.stranded, rounds, ages, fenced, until_event: false };
+                let mut interruptions = 0;
+                loop {
+                    leaving.until_event = interruptions < INTERRUPTED_WAITS && self.state.may_be_cut_short();
+                    match self.subnet.vacate(ticket, observer, &leaving).await {
+                        // Most of what a subnet reports is no loss, and then the wait begins anew.
+                        Err(SubnetError::Changed) => match self.noticed_during_change(false).await? {
+                            Some(event) => break event,
+                            None => interruptions += 1,
+                        },
+                        vacated => break awaited(ticket, vacated, Event::Vacated)?,
+                    }
+                }
             }
             Command::Report(outcome) => {
                 tracing::info!(?outcome, "the change has ended");
@@ -483,12 +502,15 @@ impl<S: SubnetManager> Driver<S> {
     async fn apply_outcome(&mut self, log: &mut Log, own: &ChangeUnderWay) -> Result<(), DriverError> {
         let plan = own.plan.plan();
         match log.outcome {
-            Some(Outcome::Completed) => {
+            Some(Outcome::Completed | Outcome::CutShort) => {
                 self.running.tables = plan.tables_at(plan.waves().len()).clone();
                 // Where rows still lead into what died, the tables are proved for the fabric before it died, and the
                 // next change finds the loss once more (`change::prepare_at_once`).
                 if !plan.leads_into_loss() {
-                    self.running.routed = plan.draft().after.clone();
+                    let Draft { surviving, after, .. } = plan.draft();
+                    // What leaves and may not be empty is for the next change to take out.
+                    let is_cut_short = log.outcome == Some(Outcome::CutShort);
+                    self.running.routed = if is_cut_short { surviving.clone() } else { after.clone() };
                 }
                 self.running.half = plan.new_half();
                 // A half that retired is closed, or left by everybody, and its entries are stale.

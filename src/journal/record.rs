@@ -2,7 +2,7 @@
 
 use super::{JournalError, plan_text};
 use crate::ids::Guid;
-use crate::machine::{CallOff, ChangePosition, Outcome, UNFINISHABLE};
+use crate::machine::{CUT_SHORT, CallOff, ChangePosition, Outcome, UNFINISHABLE};
 use crate::plan::{Plan, Scheme};
 use serde::{Deserialize, Serialize};
 
@@ -63,9 +63,9 @@ pub enum JournalRecord {
         /// The failure.
         reason: String,
     },
-    /// The change is not resumed: the subnet is not as it left it.
+    /// The change is not resumed: the subnet is not as it left it, or another plan has taken its place.
     Abandoned {
-        /// In which way.
+        /// Why.
         why: String,
     },
     /// No change is recorded from here on, since there was no room; what is set aside is.
@@ -83,6 +83,7 @@ impl JournalRecord {
             Outcome::Failed { state, reason } => {
                 JournalRecord::Halted { state: (*state).to_string(), reason: reason.clone() }
             }
+            Outcome::CutShort => JournalRecord::Abandoned { why: CUT_SHORT.to_string() },
             Outcome::Abandoned { .. } => JournalRecord::Abandoned { why: UNFINISHABLE.to_string() },
         }
     }

@@ -203,6 +203,9 @@ pub enum Outcome {
         /// The failure.
         reason: String,
     },
+    /// The new routing is in force, and the subnet lost something before what leaves was known to be empty: another plan
+    /// takes it out.
+    CutShort,
     /// It was given up where it stood, because of [`UNFINISHABLE`].
     Abandoned {
         /// The state in which it was given up.
@@ -216,6 +219,7 @@ impl fmt::Display for Outcome {
             Outcome::Completed => f.write_str("completed"),
             Outcome::CalledOff(why) => write!(f, "called off: {why}"),
             Outcome::Failed { state, reason } => write!(f, "in state {state}: {reason}"),
+            Outcome::CutShort => write!(f, "cut short: {CUT_SHORT}"),
             Outcome::Abandoned { state } => write!(f, "given up in state {state}: {UNFINISHABLE}"),
         }
     }
@@ -223,6 +227,9 @@ impl fmt::Display for Outcome {
 
 /// Why a change is given up.
 pub const UNFINISHABLE: &str = "the manager's own switch came up anew";
+
+/// Why a change ends before what leaves is known to be empty.
+pub const CUT_SHORT: &str = "the subnet lost something while what leaves was to empty";
 
 /// Why a change was undone.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]

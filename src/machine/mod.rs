@@ -5,14 +5,14 @@
 //! [`Ticket`] of its command; other tickets are ignored. On return: states that hold all they need, so that the same
 //! events lead to the same states. A wave is left only by the barriers that its plan names, in their order. In scheme
 //! `double` a change can be called off before the swap; from the swap on, and in every other scheme from the first
-//! write on, it only goes forward (P3.9, W.6); wherever it stands it is given up once it can never be ended (C.7).
-//! `state-machines/change.yaml` states the same by hand, and a test
+//! write on, it only goes forward (P3.9), except that a loss ends the last wait of scheme `ordered` (W.6);
+//! wherever it stands it is given up once it can never be ended (C.7). `state-machines/change.yaml` states the same by hand, and a test
 //! compares the two. Deliberately omitted: a clock, I/O, randomness, retries of single SMPs (`subnet`).
 
 mod event;
 mod progress;
 
-pub use event::{CallOff, ChangePosition, Command, Declined, Event, Outcome, UNFINISHABLE};
+pub use event::{CUT_SHORT, CallOff, ChangePosition, Command, Declined, Event, Outcome, UNFINISHABLE};
 pub use progress::ChangeProgress;
 
 pub use crate::drain::Ticket;
@@ -52,7 +52,7 @@ pub enum State {
     Completed(Idle),
     /// The last change was undone.
     CalledOff(Idle),
-    /// The last change was given up where it stood.
+    /// The last change was given up where it stood, or a loss overtook it.
     Abandoned(Idle),
     /// A change is halted in the state `at`, which is safe, and waits for [`Event::Resume`].
     Failed {
@@ -135,6 +135,11 @@ impl State {
     /// Returns whether no change is under way.
     pub fn is_idle(&self) -> bool {
         self.progress().is_none()
+    }
+
+    /// Returns whether a loss ends the change now.
+    pub fn may_be_cut_short(&self) -> bool {
+        matches!(self, State::Vacating(progress) if progress.may_be_cut_short())
     }
 
     /// Returns whether an abort calls the change off.
@@ -227,6 +232,8 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         (S::Installing(progress), E::TopologyChanged) if progress.reversible() => {
             progress.call_off(CallOff::TopologyChanged)
         }
+
+        (S::Vacating(progress), E::TopologyChanged) if progress.may_be_cut_short() => progress.cut_short(),
 
         // From now on, no question is answered (C.7).
         (state, E::Unfinishable) if !state.is_idle() => abandoned(&state),

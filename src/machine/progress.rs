@@ -96,6 +96,11 @@ impl ChangeProgress {
         self.plan().scheme() == Scheme::Double
     }
 
+    /// Returns whether nothing is left but to wait until what leaves is empty, so that a loss may end the change (W.6).
+    pub(super) fn may_be_cut_short(&self) -> bool {
+        self.plan().scheme() == Scheme::Ordered && self.wave + 1 == self.plan().waves().len()
+    }
+
     /// Returns whether the wave waits at this barrier.
     pub(super) fn awaits(&self, barrier: Barrier) -> bool {
         self.barrier() == Some(barrier)
@@ -137,6 +142,7 @@ impl ChangeProgress {
             Some(Barrier::Flushed(_)) => State::Flushing(self).with_command(),
             Some(Barrier::SourcesMoved) => State::Moving(self).with_command(),
             Some(Barrier::Drained(_)) => State::Draining(self).with_command(),
+            Some(Barrier::Vacated(_)) if self.deferred && self.may_be_cut_short() => self.cut_short(),
             Some(Barrier::Vacated(_)) => State::Vacating(self).with_command(),
             // All writes of the wave were acknowledged before: they are one command.
             Some(Barrier::Acknowledged) => self.pass(),
@@ -161,6 +167,13 @@ impl ChangeProgress {
     pub(super) fn called_off(self, why: CallOff) -> Next {
         let commands = self.closing(Outcome::CalledOff(why));
         (State::CalledOff(self.idle()), commands)
+    }
+
+    /// A loss came before the end of the last wait: the new tables are in force, and the next plan begins with them.
+    pub(super) fn cut_short(mut self) -> Next {
+        self.deferred = true;
+        let commands = self.closing(Outcome::CutShort);
+        (State::Abandoned(self.idle()), commands)
     }
 
     fn closing(&self, outcome: Outcome) -> Vec<Command> {

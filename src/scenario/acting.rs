@@ -328,6 +328,7 @@ fn ending(outcome: &Outcome) -> (Ending, Option<String>) {
         Outcome::Completed => (Ending::Completed, None),
         Outcome::CalledOff(why) => (Ending::Aborted, Some(format!("called off: {why}"))),
         Outcome::Failed { state, reason } => (Ending::Aborted, Some(format!("stands still while {state}: {reason}"))),
+        Outcome::CutShort => (Ending::Aborted, Some(outcome.to_string())),
         Outcome::Abandoned { state } => (Ending::Aborted, Some(format!("given up while {state}: {UNFINISHABLE}"))),
     }
 }

@@ -907,7 +907,9 @@ fn resumed(
             commands.splice(0..0, removes.map(LifecycleCommand::SetAside));
             published((state, commands))
         }
-        Outcome::CalledOff(_) => published(give_up(reaction, stands_still(outcome), OrderAnswer::Changed(record), at)),
+        Outcome::CalledOff(_) | Outcome::CutShort => {
+            published(give_up(reaction, stands_still(outcome), OrderAnswer::Changed(record), at))
+        }
         Outcome::Failed { .. } if is_to_be_given_up(since_ns, at) => {
             let why = format!("{}; {}", stands_still(outcome), given_up(STOOD_STILL));
             abandon(why, answer(reaction, OrderAnswer::Changed(record)))

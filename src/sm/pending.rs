@@ -194,7 +194,7 @@ impl<T: Transport> Upkeep<T> {
     /// Waits for this many rounds.
     pub(super) async fn age(&mut self, context: &Context, rounds: usize) -> Result<(), SmError> {
         let alive = self.driver.running().alive.clone();
-        let leaving = Leaving { after: &alive, omitted: &[], rounds: 1, ages: true, fenced: false };
+        let leaving = Leaving { after: &alive, omitted: &[], rounds: 1, ages: true, fenced: false, until_event: false };
         for _ in 0..rounds {
             let ticket = self.ticket(context);
             self.driver.subnet_mut().manager.vacate(ticket, context.config.policy.observer, &leaving).await?;
@@ -213,7 +213,7 @@ impl<T: Transport> Upkeep<T> {
 /// Checks that a change has ended so that the subnet may be used.
 fn check_end(outcome: &Outcome, name: &str) -> Result<(), SmError> {
     match outcome {
-        Outcome::Completed | Outcome::CalledOff(_) => Ok(()),
+        Outcome::Completed | Outcome::CalledOff(_) | Outcome::CutShort => Ok(()),
         Outcome::Abandoned { .. } => Err(SmError::GivenUp { why: UNFINISHABLE }),
         Outcome::Failed { .. } => Err(SmError::StandsStill { outcome: format!("{name}: {outcome}") }),
     }

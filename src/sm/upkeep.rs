@@ -694,7 +694,7 @@ impl<T: Transport> Upkeep<T> {
     /// to elements set aside.
     async fn follow_by_groups(&mut self, record: Result<ChangeRecord, SmError>) -> Result<ChangeRecord, SmError> {
         let record = record?;
-        if matches!(record.outcome, Outcome::Completed | Outcome::CalledOff(_)) {
+        if !matches!(record.outcome, Outcome::Failed { .. } | Outcome::Abandoned { .. }) {
             let (subnet, running) = self.driver.subnet_and_running();
             subnet.settle_groups(GroupBase::of(running)).await?;
         }

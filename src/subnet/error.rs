@@ -97,8 +97,8 @@ pub enum SubnetError {
         /// The first of these lanes by name.
         standing: String,
     },
-    /// A device did not answer in its time, and the subnet reported a change meanwhile.
-    #[error("the subnet changed before the first write, and is looked at again")]
+    /// The subnet reported a change, and is to be looked at before anything else.
+    #[error("the subnet has reported a change, and is looked at again")]
     Changed,
     /// The process stood still for so long that another manager may have written.
     #[error("this manager stood still, and writes nothing before it has read the subnet anew")]

@@ -159,6 +159,8 @@ pub struct Leaving<'a> {
     pub ages: bool,
     /// Whether packets that end ports had mapped to a lane before they were fenced must have left first (P3.8).
     pub fenced: bool,
+    /// Whether the wait ends once the subnet reports a change, with [`SubnetError::Changed`].
+    pub until_event: bool,
 }
 
 /// The result of a glance at the known subnet.

@@ -1,19 +1,21 @@
 //! The driver on a simulated subnet under traffic: every observer and scheme, losses, aborts, changes during changes.
 
 use crate::driver::bench::{
-    Bench, MS, PHASES, TimedAction, at_rest, bench, drive, kill, light, names, policy, tables_match,
+    Bench, MS, PHASES, TimedAction, at_rest, bench, drive, kill, light, names, policy, revive, tables_match,
 };
 use reconfig::driver::{ChangeRecord, DriverError, Intent};
 use reconfig::fabric::{Fabric, NodeId};
-use reconfig::ids::Half;
+use reconfig::ids::{Half, Lid};
 use reconfig::lid;
 use reconfig::machine::{CallOff, Outcome, State};
 use reconfig::plan::{self, Arming, Assumption, LanePartition, Lanes, Observer, Policy, Scheme};
 use reconfig::routing::{Demand, Engine, RouteError, UpDown};
-use reconfig::sim::SimConfig;
+use reconfig::sim::{SimConfig, SimTransport};
 use reconfig::subnet::{SubnetManager, WriteOrder};
 use reconfig::tables::RoutingFunction;
 use reconfig::wire::AttributeId;
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A planned removal of the root, one host of which is never cut off.
@@ -301,6 +303,83 @@ fn a_death_after_the_swap_waits_for_the_end() {
     let alive = bench.driver.running().alive.clone();
     tables_match(&bench, &bench.driver.running().tables.clone(), &alive);
     assert_eq!(at_rest(&bench).lost_to_change, 0);
+}
+
+/// The root removed as planned, by entries alone and by age, while something happens to the subnet.
+fn removed_by_age(actions: impl FnOnce(&Bench) -> Vec<TimedAction>) -> (Bench, ChangeRecord) {
+    let config = SimConfig { switch_lifetime_ns: 4096 << 12, ..light() };
+    let mut bench = bench("fat-tree:4,2", config, Scheme::Ordered, policy(Observer::Lifetime));
+    let actions = actions(&bench);
+    let report = remove_root(&mut bench, actions).expect("it can be prepared");
+    (bench, report)
+}
+
+/// Counts the entries for hosts that lead to a switch.
+fn leading_to(transport: &SimTransport, fabric: &Fabric, dead: NodeId) -> usize {
+    let towards = |switch: NodeId, lid: Lid| {
+        let output = transport.with(|sim| sim.output(switch, lid))?;
+        fabric.neighbour(fabric.port_at(switch, output)?)
+    };
+    let lids: Vec<Lid> = fabric.end_ports().flat_map(|port| fabric.half_lids(port, Half::Lower)).collect();
+    let leads = |switch| lids.iter().filter(|&&lid| towards(switch, lid) == Some(dead)).count();
+    fabric.switches().map(leads).sum()
+}
+
+#[test]
+fn a_death_while_what_leaves_is_vacated_is_routed_around_at_once() {
+    let (bench, whole) = removed_by_age(|_| Vec::new());
+    let (start_ns, end_ns) = (whole.phases[0].start_ns, whole.phases[0].end_ns);
+    assert!(end_ns - start_ns > 40 * MS, "it waits: {:?}", whole.phases);
+    let has_hosts = |&id: &NodeId| {
+        let next = bench.fabric.ports_of(id).filter_map(|port| bench.fabric.neighbour(port));
+        next.into_iter().any(|next| !bench.fabric.node(next).is_switch())
+    };
+    let crossed = |switch: NodeId| leading_to(&bench.transport, &bench.fabric, switch);
+    let spines = bench.fabric.switches().filter(|switch| !has_hosts(switch));
+    let dead = spines.max_by_key(|&switch| crossed(switch)).expect("some");
+    assert!(crossed(dead) > 0, "paths lead over it");
+    // Within the wait, and before the writes are acknowledged.
+    for at_ns in [(start_ns + end_ns) / 2, start_ns + 10_000] {
+        let later = Rc::new(Cell::new(None));
+        let (bench, report) = removed_by_age(|bench| {
+            let (fabric, later) = (bench.fabric.clone(), later.clone());
+            let count = move |transport: &SimTransport| later.set(Some(leading_to(transport, &fabric, dead)));
+            vec![kill(at_ns, dead), (at_ns + 8 * MS, Box::new(count))]
+        });
+        assert_eq!(later.get(), Some(0), "entries lead to the dead switch after 8 ms, {at_ns} ns");
+        assert_eq!((&report.outcome, report.restarts, report.made.len()), (&Outcome::Completed, 1, 1));
+        let running = bench.driver.running();
+        assert!(running.alive.node(bench.root).present, "it is to leave, and has not left");
+        assert!(
+            ![dead, bench.root].iter().any(|&gone| running.routed.node(gone).present),
+            "both are out of the routing"
+        );
+        // What leaves is vacated all the same, after the loss.
+        let last = report.phases.last().expect("some");
+        assert!(last.end_ns > at_ns + 40 * MS, "{:?}", report.phases);
+        tables_match(&bench, &running.tables.clone(), &running.alive.clone());
+        assert_eq!(at_rest(&bench).lost_to_change, 0);
+    }
+}
+
+#[test]
+fn a_removal_that_waits_is_not_cut_short_by_what_returns() {
+    let waits = |returns: bool| {
+        let config = SimConfig { switch_lifetime_ns: 4096 << 12, ..light() };
+        let mut bench = bench("fat-tree:4,2", config, Scheme::Ordered, policy(Observer::Lifetime));
+        let (transport, spine) = (bench.transport.clone(), second(&bench));
+        let lost = drive(&transport, bench.driver.await_loss(20 * MS), vec![kill(MS / 10, spine)]);
+        assert_eq!(lost.expect("the rest can be routed").expect("a trap was sent").outcome, Outcome::Completed);
+        let begin_ns = transport.with(|sim| sim.now_ns());
+        let actions = if returns { vec![revive(begin_ns + 25 * MS, spine)] } else { Vec::new() };
+        let after = Arc::new(bench.driver.running().alive.without_nodes(&[bench.root]));
+        let report = drive(&transport, bench.driver.change_to(after), actions).expect("it can be prepared");
+        assert_eq!((&report.outcome, report.restarts), (&Outcome::Completed, 0), "{:?}", names(&report));
+        assert!(!bench.driver.running().routed.node(bench.root).present);
+        report.phases.last().expect("some").end_ns - begin_ns
+    };
+    let [undisturbed, disturbed] = [false, true].map(waits);
+    assert!(undisturbed > 40 * MS && disturbed > undisturbed + 20 * MS, "it waits anew: {undisturbed}, {disturbed}");
 }
 
 #[test]

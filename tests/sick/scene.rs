@@ -71,6 +71,8 @@ pub struct Setup {
     pub is_threaded: bool,
     /// What shows that packets have left.
     pub observer: Observer,
+    /// How long switches keep packets (SwitchInfo:LifeTimeValue).
+    pub life_time_value: u8,
     /// The attribute with whose first MAD the manager's own port fails.
     pub port_breaks_at: Option<AttributeId>,
     pub priority: u8,
@@ -98,6 +100,7 @@ impl Setup {
         falls_back: false,
         is_threaded: false,
         observer: Observer::Token,
+        life_time_value: 8,
         port_breaks_at: None,
         priority: 0,
         pauses: false,
@@ -170,7 +173,7 @@ fn context(setup: Setup, guid: Guid, mailbox: SharedMailbox, journal: Option<Jou
         lmc: Lmc::masked(setup.lmc),
         m_key: setup.m_key,
         m_key_protection: setup.m_key_protection,
-        limits: AgeLimits { life_time_value: 8, ..AgeLimits::default() },
+        limits: AgeLimits { life_time_value: setup.life_time_value, ..AgeLimits::default() },
         planning: if setup.is_threaded { Planning::Threaded } else { Planning::Inline },
         fallback: setup.falls_back.then(|| engine("up-down-robust")),
         takeover: setup.takeover,

@@ -3,8 +3,10 @@
 
 use super::masters::both;
 use super::scene::{S, Scene, Setup};
+use reconfig::drain::Observer;
 use reconfig::ids::{Lid, PortNum};
-use reconfig::journal::{Journal, JournalError, JournalFile};
+use reconfig::journal::{Journal, JournalError, JournalFile, JournalRecord};
+use reconfig::machine::Outcome;
 use reconfig::sim::{SickAttribute, Sickness, SimConfig};
 use reconfig::sm::{Happening, ManagerOrder, OrderAnswer, SubnetArrival, SubnetElement, Takeover};
 use reconfig::wire::AttributeId;
@@ -227,6 +229,39 @@ fn a_subnet_without_power_comes_up_without_what_is_set_aside() {
     order(&mut scene, take_back());
     assert!(is_routed(&scene), "{:?}", scene.failures());
     assert_eq!(scene.unreached(&[]), []);
+}
+
+/// By age, a removal waits for packets in what leaves. Who dies meanwhile cuts hosts off, and they do not wait.
+#[test]
+fn a_loss_while_what_leaves_empties_is_routed_around_at_once_and_the_removal_is_made() {
+    let setup = Setup { observer: Observer::Lifetime, life_time_value: 17, ..setup() };
+    let folder = tempfile::tempdir().expect("room");
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup, &[]);
+    scene = scene.recorded(setup, &folder.path().join("sm.journal"));
+    is_up(&mut scene);
+    let element = SubnetElement::Switch(SPINE.to_string());
+    scene.mailbox.borrow_mut().order(ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: false });
+    assert!(scene.until(S, |scene| rows_over(scene, SPINE) == 0), "its entries are written");
+    scene.pass(S / 10);
+    let (dead, began_ns) = (scene.node("spine-3"), scene.now_ns());
+    assert_ne!(rows_over(&scene, "spine-3"), 0, "paths lead over it");
+    scene.transport.with(|sim| sim.kill(dead));
+    assert!(scene.until(S / 5, |scene| rows_over(scene, "spine-3") == 0), "hosts wait for what leaves to empty");
+    assert_eq!(answers(&scene).len(), 0, "{:?}: it is not known yet that the spine is empty", answers(&scene));
+    assert!(scene.until(10 * S, |scene| answers(scene).len() == 1));
+    assert!(scene.now_ns() - began_ns > S, "that is known after three lifetimes alone");
+    let answers = answers(&scene);
+    let Some(OrderAnswer::Changed(record)) = answers.last() else { panic!("{answers:?}") };
+    assert_eq!((&record.outcome, record.restarts), (&Outcome::Completed, 1));
+    scene.pass(5 * S);
+    assert_eq!((aside(&scene), rows_over(&scene, SPINE)), (vec![SPINE.to_string()], 0), "{:?}", scene.failures());
+    assert_eq!(scene.unreached(&[]), []);
+    // The journal says that the first plan was cut short, and how the second one ended.
+    let records = reconfig::journal::read(&folder.path().join("sm.journal")).expect("whole").0;
+    let ends = records
+        .iter()
+        .filter(|entry| matches!(entry.record, JournalRecord::Abandoned { .. } | JournalRecord::Completed));
+    assert_eq!(ends.count(), 2, "{records:?}");
 }
 
 /// Another manager may have used it meanwhile.

@@ -720,7 +720,7 @@ impl ChangeDone {
         let (outcome, reason) = match &record.outcome {
             Outcome::Completed => (ChangeOutcome::Completed, None),
             Outcome::CalledOff(why) => (ChangeOutcome::CalledOff, Some(why.to_string())),
-            Outcome::Failed { .. } | Outcome::Abandoned { .. } => {
+            Outcome::Failed { .. } | Outcome::CutShort | Outcome::Abandoned { .. } => {
                 (ChangeOutcome::Failed, Some(record.outcome.to_string()))
             }
         };

@@ -10,7 +10,7 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::VlSet;
 use crate::subnet::exchange::MadAnswer;
 use crate::subnet::manager::Manager;
-use crate::subnet::{Ask, RequestTarget, Retiring, SubnetError};
+use crate::subnet::{Ask, Leaving, RequestTarget, Retiring, SubnetError};
 use crate::transport::Transport;
 use crate::wire::vendor::ActiveHalf;
 use crate::wire::{AttributeId, SwitchInfo};
@@ -90,9 +90,9 @@ impl<T: Transport> Manager<T> {
     pub(super) async fn vacate_by_age(
         &mut self,
         ticket: Ticket,
-        rounds: u8,
-        fenced: bool,
+        leaving: &Leaving<'_>,
     ) -> Result<Vacated, SubnetError> {
+        let Leaving { rounds, fenced, until_event, .. } = *leaving;
         let wait = self.begin_wait(format!("vacating in {rounds} rounds, by age"));
         let switches = self.aging_switches()?;
         let question = match fenced {
@@ -103,7 +103,9 @@ impl<T: Transport> Manager<T> {
         let mut judge = VacateAge::new(question, rounds, switches.iter().copied());
         self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
         let due_ns = self.proof(&wait, judge.due_ns())?;
-        self.wait_until(due_ns).await?;
+        if self.rest_until_event(due_ns, until_event).await? {
+            return Err(SubnetError::Changed);
+        }
         self.proof(&wait, judge.verdict(self.transport.now_ns()))
     }
 

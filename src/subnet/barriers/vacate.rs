@@ -15,11 +15,10 @@ impl<T: Transport> Manager<T> {
         observer: Observer,
         leaving: &Leaving<'_>,
     ) -> Result<Vacated, SubnetError> {
-        let rounds = leaving.rounds;
         match observer {
-            Observer::Lifetime => self.vacate_by_age(ticket, rounds, leaving.fenced).await,
+            Observer::Lifetime => self.vacate_by_age(ticket, leaving).await,
             // Agents wait for what stands in the lanes of end ports, too.
-            Observer::Token | Observer::Poll | Observer::Conservation => self.vacate_by_agents(ticket, rounds).await,
+            Observer::Token | Observer::Poll | Observer::Conservation => self.vacate_by_agents(ticket, leaving).await,
         }
     }
 
@@ -31,9 +30,13 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    async fn vacate_by_agents(&mut self, ticket: Ticket, rounds: u8) -> Result<Vacated, SubnetError> {
+    async fn vacate_by_agents(&mut self, ticket: Ticket, leaving: &Leaving<'_>) -> Result<Vacated, SubnetError> {
+        let Leaving { rounds, until_event, .. } = *leaving;
         let mut judge = VacateJudge::new(ticket, rounds);
         while let Some(round) = judge.due() {
+            if until_event && !self.events.is_empty() {
+                return Err(SubnetError::Changed);
+            }
             // Traffic goes on in every lane, so the flush demands that none is empty (V.2).
             judge.fold(&self.flush_by_agents(round, VlSet::EMPTY).await?);
         }

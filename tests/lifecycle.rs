@@ -41,6 +41,7 @@ fn outcomes() -> Vec<Outcome> {
         Outcome::CalledOff(CallOff::Abort),
         Outcome::CalledOff(CallOff::Failure(reason())),
         Outcome::Failed { state: "draining", reason: reason() },
+        Outcome::CutShort,
         Outcome::Abandoned { state: "draining" },
     ]
 }

@@ -17,7 +17,7 @@ const NAMING: [&str; 8] = [
 ];
 
 /// States of a change that `--at` takes (`state-machines/change.yaml`).
-const STATES: [&str; 14] = [
+const STATES: [&str; 15] = [
     "splitting",
     "flushing",
     "installing",
@@ -31,6 +31,7 @@ const STATES: [&str; 14] = [
     "vacating",
     "calling-off",
     "called-off",
+    "cut-short",
     "completed",
 ];
 

@@ -10,16 +10,16 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::journal::ChangeBegun;
 use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
-use crate::plan::{Assumption, Barrier, Draft, Phase, Plan, Scheme, Sending};
+use crate::plan::{Assumption, Barrier, Draft, Phase, Plan, Scheme, Sending, Wave};
 use crate::subnet::{Applied, Fence, FenceStage, Leaving, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::Write;
 use crate::vet::Vetted;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tracing::Instrument;
 
-/// How often reports that turn out to be no loss may interrupt a wait for packets to leave.
-const INTERRUPTED_WAITS: usize = 3;
+/// How often it is asked whether what a change has taken out is empty, where no answer comes.
+const EMPTY_ATTEMPTS: usize = 3;
 
 /// What the driver records while a change runs.
 #[derive(Default)]
@@ -33,8 +33,29 @@ struct Log {
     plans: Vec<Arc<Vetted>>,
     made: Vec<Arc<Vetted>>,
     restarts: usize,
+    /// When each of the plan's last waits began, in nanoseconds, by barrier of the last wave.
+    last_waits: BTreeMap<usize, u64>,
+    /// The change that a loss has cut short.
+    cut_short: Option<CutShort>,
     /// The last wave of which a write may have landed when the change was called off.
     reached: Option<usize>,
+}
+
+/// A change that a loss has cut short: what it takes out is not known to be empty.
+#[derive(Clone)]
+struct CutShort {
+    plan: Arc<Vetted>,
+    /// Since when no entry leads into it, in nanoseconds.
+    since_ns: u64,
+}
+
+/// What became of the wait for it.
+enum Emptied {
+    Empty,
+    /// Something is gone, and is to be routed around first.
+    Lost,
+    /// Nothing shows it, and why.
+    Unknown(String),
 }
 
 impl<S: SubnetManager> Driver<S> {
@@ -74,46 +95,138 @@ impl<S: SubnetManager> Driver<S> {
     async fn run_from(&mut self, mut own: ChangeUnderWay, mut first: Event) -> Result<ChangeRecord, DriverError> {
         let mut log = Log::default();
         // All that was prepared was computed before the first write.
-        let mut computed_ns = own.computing_ns(self.computing);
+        let computing_ns = own.computing_ns(self.computing);
+        self.begin(&own, &first, &mut log, computing_ns).await?;
         loop {
             log.plans.push(own.plan.clone());
-            self.begin(&own, &first, &mut log, std::mem::take(&mut computed_ns)).await?;
             self.run_once(&mut log, &own.plan, first).await?;
             self.apply_outcome(&mut log, &own).await?;
-            self.record_end(&log);
+            // Who dies before the next one begins has what leaves to empty first.
+            if log.outcome != Some(Outcome::CutShort) {
+                self.record_end(&log);
+            }
             let goes_on = !log.replan && !log.declined && log.outcome == Some(Outcome::Completed);
-            let next = match own.then.take().filter(|_| goes_on) {
-                Some(then) => Ok(ChangeUnderWay::from(*then)),
+            let then = own.then.take().filter(|_| goes_on);
+            let next = match then {
+                Some(then) => Ok((ChangeUnderWay::from(*then), 0)),
                 None => {
-                    let Some(after) = self.followed_by(&mut log, own.plan.plan()) else { break };
+                    let Some(after) = self.goes_on_to(&mut log, &own).await? else { break };
                     let next = self.prepare(Arc::new(after)).map(ChangeUnderWay::from);
-                    computed_ns = next.as_ref().map_or(0, |next| next.computing_ns(self.computing));
                     log.restarts += usize::from(next.is_ok());
-                    next
+                    next.map(|next| {
+                        let computing_ns = next.computing_ns(self.computing);
+                        (next, computing_ns)
+                    })
                 }
             };
+            let begun = match next {
+                Ok((next, computing_ns)) => {
+                    let begin = Event::Begin(next.plan.clone());
+                    self.begin(&next, &begin, &mut log, computing_ns).await.map(|()| (next, begin))
+                }
+                Err(error) => Err(error),
+            };
             // What ran is in the record, whatever becomes of the rest.
-            own = match next.and_then(|next| self.may_begin(&next.plan).map(|()| next)) {
-                Ok(next) => {
+            own = match begun {
+                Ok((next, begin)) => {
+                    first = begin;
                     let is_made = matches!(log.outcome, Some(Outcome::Completed | Outcome::CutShort));
                     log.made.extend(is_made.then_some(own.plan));
                     next
                 }
+                Err(DriverError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
                 Err(error) => {
+                    let is_open = log.outcome == Some(Outcome::CutShort);
                     log.outcome = Some(Outcome::CalledOff(CallOff::Failure(error.to_string())));
+                    if is_open {
+                        self.record_end(&log);
+                    }
                     break;
                 }
             };
-            first = Event::Begin(own.plan.clone());
         }
         let outcome = log.outcome.unwrap_or_else(|| ended_without_report(&self.state));
         let ChangeUnderWay { plan, routed_by, .. } = own.clone();
-        let stranded = plan.plan().draft().stranded.clone();
         if matches!(outcome, Outcome::Failed { .. }) {
             self.halted = Some(own);
         }
-        let Log { phases, not_held, plans, made, restarts, .. } = log;
+        let Log { phases, not_held, plans, made, restarts, cut_short, .. } = log;
+        let omitted = |plan: &Arc<Vetted>| plan.plan().draft().stranded.clone();
+        // Those that a removal cuts off are none of the fabric for which a later loss is routed.
+        let earlier = cut_short.map(|cut| cut.plan).filter(|cut| !Arc::ptr_eq(cut, &plan));
+        let stranded = earlier.iter().chain([&plan]).flat_map(omitted).collect();
         Ok(ChangeRecord { outcome, sweep: None, phases, plans, made, restarts, plan, routed_by, stranded, not_held })
+    }
+
+    /// The target of the change that is to follow; none if none is. Before that is so, what a change has taken out is
+    /// to be empty (W.6).
+    async fn goes_on_to(&mut self, log: &mut Log, own: &ChangeUnderWay) -> Result<Option<Fabric>, DriverError> {
+        if log.outcome == Some(Outcome::CutShort) {
+            let since_ns = log.last_waits.values().next().copied().unwrap_or(self.subnet.now_ns());
+            log.cut_short = Some(CutShort { plan: own.plan.clone(), since_ns });
+        }
+        loop {
+            if let Some(after) = self.followed_by(log, own.plan.plan()) {
+                return Ok(Some(after));
+            }
+            if !matches!(log.outcome, Some(Outcome::Completed | Outcome::CutShort)) {
+                return Ok(None);
+            }
+            let Some(cut) = log.cut_short.clone() else { return Ok(None) };
+            log.outcome = match self.await_empty(log, &cut).await? {
+                Emptied::Lost => {
+                    log.replan = true;
+                    continue;
+                }
+                Emptied::Empty => Some(Outcome::Completed),
+                Emptied::Unknown(why) => Some(Outcome::CalledOff(CallOff::Failure(why))),
+            };
+            // The end of a change for the loss is recorded already.
+            if Arc::ptr_eq(&cut.plan, &own.plan) {
+                self.record_end(log);
+            }
+            return Ok(None);
+        }
+    }
+
+    /// Waits until what a change has taken out is empty, after the changes for what was lost meanwhile. No entry leads
+    /// there since its last write: no later plan knows these elements.
+    async fn await_empty(&mut self, log: &mut Log, cut: &CutShort) -> Result<Emptied, DriverError> {
+        let plan = cut.plan.plan();
+        let Draft { after, stranded, .. } = plan.draft();
+        let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
+        self.trail.enter("vacating");
+        self.subnet.set_ways(plan.longest_way(), &switches_of(plan.draft()));
+        let (mut since_ns, mut failures) = (cut.since_ns, 0);
+        let mut left: VecDeque<u8> = plan.waves().last().into_iter().flat_map(vacated_rounds).collect();
+        let emptied = loop {
+            let Some(&rounds) = left.front() else { break Emptied::Empty };
+            let (ages, fenced, until_event) = (false, false, true);
+            let leaving = Leaving { after, omitted: stranded, rounds, since_ns, ages, fenced, until_event };
+            let ticket = self.state.take_ticket().expect("no change is in progress");
+            let failed = match self.subnet.vacate(ticket, plan.policy().observer, &leaving).await {
+                Ok(_) => {
+                    left.pop_front();
+                    since_ns = self.subnet.now_ns();
+                    continue;
+                }
+                Err(SubnetError::Changed) => false,
+                Err(error) => {
+                    let error = survivable(error)?;
+                    failures += 1;
+                    if failures == EMPTY_ATTEMPTS {
+                        break Emptied::Unknown(error.to_string());
+                    }
+                    true
+                }
+            };
+            self.noticed_during_change(failed).await?;
+            if self.running.has_lost_something() {
+                break Emptied::Lost;
+            }
+        };
+        log.note("vacate", start_ns, self.subnet.now_ns(), self.subnet.smps().since(&before));
+        Ok(emptied)
     }
 
     /// Whether this driver moves sources as a plan has it.
@@ -263,14 +376,15 @@ impl<S: SubnetManager> Driver<S> {
             self.noticed |= lacks(&running.routed, &wanted);
             return Some(common(&wanted, &running.routed));
         }
-        // A completed change already serves what is left. Only one that is not must start again.
-        let is_open = matches!(log.outcome, Some(Outcome::CalledOff(CallOff::TopologyChanged) | Outcome::CutShort));
+        // A completed change already serves what is left. Only one that was called off must start again.
+        let called_off = log.outcome == Some(Outcome::CalledOff(CallOff::TopologyChanged));
         let differs = lacks(&running.routed, &wanted) || lacks(&wanted, &running.routed);
-        (is_open && differs).then_some(wanted)
+        (called_off && differs).then_some(wanted)
     }
 
     async fn run_once(&mut self, log: &mut Log, plan: &Arc<Vetted>, first: Event) -> Result<(), DriverError> {
         log.outcome = None;
+        log.last_waits.clear();
         self.subnet.reserve(plan.plan().reserved());
         let mut commands: VecDeque<Command> = self.first_commands(first).into();
         while let Some(command) = commands.pop_front() {
@@ -318,18 +432,27 @@ impl<S: SubnetManager> Driver<S> {
     /// answer. A failure may be the first sign of a change, so the driver sweeps.
     async fn changes(&mut self, answer: Option<Event>) -> Result<Vec<Event>, DriverError> {
         let Some(answer) = answer else { return Ok(Vec::new()) };
+        // Nothing follows that a loss would have to precede: it is found after the end.
+        if matches!(answer, Event::Vacated(_)) && self.state.may_be_cut_short() {
+            return Ok(vec![answer]);
+        }
         let mut events = Vec::new();
         if self.abort.take() {
             events.push(Event::Abort);
         }
         let failed = matches!(answer, Event::WriteFailed { .. } | Event::TimedOut { .. });
-        events.extend(self.noticed_during_change(failed).await?);
+        let seen = self.noticed_during_change(failed).await?;
+        // What has left already ends no wait.
+        let kept = self.state.progress().filter(|_| self.state.may_be_cut_short()).map(|own| &own.plan().draft().after);
+        let is_kept =
+            !matches!(seen, Some(Event::TopologyChanged)) || kept.is_none_or(|kept| lacks(&self.running.alive, kept));
+        events.extend(seen.filter(|_| is_kept));
         // Last: an abort or a loss must call the change off before this answer leads into the next wave.
         events.push(answer);
         Ok(events)
     }
 
-    /// What the machine is to know of what the subnet has reported, or of why a command `failed`, if anything.
+    /// What the machine is to know of what the subnet has reported, or of why a command has `failed`, if anything.
     async fn noticed_during_change(&mut self, failed: bool) -> Result<Option<Event>, DriverError> {
         let mut noticed = false;
         while let Some(event) = self.subnet.pending_event() {
@@ -396,19 +519,16 @@ impl<S: SubnetManager> Driver<S> {
                 let is_last = self.state.progress().is_none_or(|own| own.wave() + 1 == plan.waves().len());
                 let after = if is_last { &draft.after } else { &draft.surviving };
                 let fenced = draft.assumptions.contains(&Assumption::FencedLanesRunEmpty);
-                let ages = !is_last;
-                let mut leaving = Leaving { after, omitted: &draft.stranded, rounds, ages, fenced, until_event: false };
-                let mut interruptions = 0;
-                loop {
-                    leaving.until_event = interruptions < INTERRUPTED_WAITS && self.state.may_be_cut_short();
-                    match self.subnet.vacate(ticket, observer, &leaving).await {
-                        // Most of what a subnet reports is no loss, and then the wait begins anew.
-                        Err(SubnetError::Changed) => match self.noticed_during_change(false).await? {
-                            Some(event) => break event,
-                            None => interruptions += 1,
-                        },
-                        vacated => break awaited(ticket, vacated, Event::Vacated)?,
-                    }
+                let (omitted, until_event) = (&draft.stranded[..], self.state.may_be_cut_short());
+                let mut since_ns = self.subnet.now_ns();
+                if let Some(own) = self.state.progress().filter(|_| until_event) {
+                    // Who is interrupted waits no longer for that.
+                    since_ns = *log.last_waits.entry(own.passed()).or_insert(since_ns);
+                }
+                let leaving = Leaving { after, omitted, rounds, since_ns, ages: !is_last, fenced, until_event };
+                match self.subnet.vacate(ticket, observer, &leaving).await {
+                    Err(SubnetError::Changed) => Event::Interrupted(ticket),
+                    vacated => awaited(ticket, vacated, Event::Vacated)?,
                 }
             }
             Command::Report(outcome) => {
@@ -507,10 +627,7 @@ impl<S: SubnetManager> Driver<S> {
                 // Where rows still lead into what died, the tables are proved for the fabric before it died, and the
                 // next change finds the loss once more (`change::prepare_at_once`).
                 if !plan.leads_into_loss() {
-                    let Draft { surviving, after, .. } = plan.draft();
-                    // What leaves and may not be empty is for the next change to take out.
-                    let is_cut_short = log.outcome == Some(Outcome::CutShort);
-                    self.running.routed = if is_cut_short { surviving.clone() } else { after.clone() };
+                    self.running.routed = plan.draft().after.clone();
                 }
                 self.running.half = plan.new_half();
                 // A half that retired is closed, or left by everybody, and its entries are stale.
@@ -549,6 +666,14 @@ impl Log {
             None => self.phases.push(PhaseRecord { name, start_ns, end_ns, smps }),
         }
     }
+}
+
+/// The rounds of each *vacated* that ends a wave.
+fn vacated_rounds(wave: &Wave) -> impl Iterator<Item = u8> {
+    wave.barriers.iter().filter_map(|barrier| match barrier {
+        Barrier::Vacated(rounds) => Some(*rounds),
+        _ => None,
+    })
 }
 
 /// The end ports that a change brings up.

@@ -188,10 +188,18 @@ impl<S: SubnetManager> Driver<S> {
     /// sweep nor an arrival stops the change; an arrival is remembered. After a command that `failed` nothing less than
     /// a sweep will do: a device that is silent behind a link that is up shows in nothing else.
     pub(super) async fn look_during_change(&mut self, failed: bool) -> Result<Option<Event>, DriverError> {
-        if !failed && self.subnet.glance().await? == Glance::Same {
+        match if failed { Glance::Unsure } else { self.subnet.glance().await? } {
+            Glance::Unsure => {}
             // For the sweep after the change: something may have come.
-            self.noticed = true;
-            return Ok(None);
+            Glance::Same => {
+                self.noticed = true;
+                return Ok(None);
+            }
+            Glance::Less(alive) => {
+                self.is_left(alive);
+                self.noticed = true;
+                return Ok(Some(Event::TopologyChanged));
+            }
         }
         let before = self.running.alive.clone();
         match self.look().await {

@@ -39,6 +39,8 @@ pub enum Event {
         /// The readings that were still missing.
         reason: String,
     },
+    /// The subnet has reported a change during a wait that a loss ends.
+    Interrupted(Ticket),
     /// The subnet changed again.
     TopologyChanged,
     /// The manager's own switch came up anew, and cannot be excused: the change can never be ended (C.7).
@@ -62,6 +64,7 @@ impl Event {
             Event::Vacated(_) => "vacated",
             Event::WriteFailed { .. } => "write-failed",
             Event::TimedOut { .. } => "timed-out",
+            Event::Interrupted(_) => "interrupted",
             Event::TopologyChanged => "topology-changed",
             Event::Unfinishable => "unfinishable",
             Event::Abort => "abort",
@@ -72,9 +75,10 @@ impl Event {
     /// The question that it answers; none for an unsolicited event.
     pub fn ticket(&self) -> Option<Ticket> {
         match self {
-            Event::Acknowledged(ticket) | Event::WriteFailed { ticket, .. } | Event::TimedOut { ticket, .. } => {
-                Some(*ticket)
-            }
+            Event::Acknowledged(ticket)
+            | Event::WriteFailed { ticket, .. }
+            | Event::TimedOut { ticket, .. }
+            | Event::Interrupted(ticket) => Some(*ticket),
             Event::Flushed(proof) => Some(proof.ticket()),
             Event::SourcesMoved(proof) => Some(proof.ticket()),
             Event::Drained(proof) => Some(proof.ticket()),

@@ -52,7 +52,9 @@ pub enum State {
     Completed(Idle),
     /// The last change was undone.
     CalledOff(Idle),
-    /// The last change was given up where it stood, or a loss overtook it.
+    /// A loss ended the last change before what leaves was known to be empty.
+    CutShort(Idle),
+    /// The last change was given up where it stood.
     Abandoned(Idle),
     /// A change is halted in the state `at`, which is safe, and waits for [`Event::Resume`].
     Failed {
@@ -98,6 +100,7 @@ impl State {
             State::CallingOff(..) => "calling-off",
             State::Completed(_) => "completed",
             State::CalledOff(_) => "called-off",
+            State::CutShort(_) => "cut-short",
             State::Abandoned(_) => "abandoned",
             State::Failed { .. } => "failed",
         }
@@ -119,7 +122,19 @@ impl State {
             | State::Vacating(progress)
             | State::CallingOff(progress, _) => Some(progress),
             State::Failed { at } => at.progress(),
-            State::Steady(_) | State::Completed(_) | State::CalledOff(_) | State::Abandoned(_) => None,
+            _ => None,
+        }
+    }
+
+    /// Where the next change begins; none while one is in progress.
+    fn idle(&mut self) -> Option<&mut Idle> {
+        match self {
+            State::Steady(idle)
+            | State::Completed(idle)
+            | State::CalledOff(idle)
+            | State::CutShort(idle)
+            | State::Abandoned(idle) => Some(idle),
+            _ => None,
         }
     }
 
@@ -130,6 +145,14 @@ impl State {
             State::Failed { at } => at.position(),
             _ => self.progress().map(|progress| progress.position(None)),
         }
+    }
+
+    /// The ticket of a question that belongs to no change; none while one is in progress.
+    pub fn take_ticket(&mut self) -> Option<Ticket> {
+        let idle = self.idle()?;
+        let ticket = idle.next;
+        idle.next = ticket.next();
+        Some(ticket)
     }
 
     /// Returns whether no change is under way.
@@ -162,24 +185,21 @@ impl Default for State {
 const OTHER_PROOF: &str = "the proof received concerns other lanes, another half or fewer rounds than the question";
 
 /// The next state, and the commands to carry out in order.
-pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
+pub fn step(mut state: State, event: Event) -> (State, Vec<Command>) {
     use Event as E;
     use State as S;
     if is_stale(&state, &event) {
         return (state, Vec::new());
     }
+    if let Some(&mut Idle { next }) = state.idle() {
+        return match event {
+            E::Begin(plan) => ChangeProgress::begin(plan, next),
+            E::Continue(plan, position) => ChangeProgress::taken_up(plan, position, next),
+            E::TopologyChanged => (state, vec![Command::Replan]),
+            _ => (state, Vec::new()),
+        };
+    }
     match (state, event) {
-        (S::Steady(idle) | S::Completed(idle) | S::CalledOff(idle) | S::Abandoned(idle), E::Begin(plan)) => {
-            ChangeProgress::begin(plan, idle.next)
-        }
-        (
-            S::Steady(idle) | S::Completed(idle) | S::CalledOff(idle) | S::Abandoned(idle),
-            E::Continue(plan, position),
-        ) => ChangeProgress::taken_up(plan, position, idle.next),
-        (state @ (S::Steady(_) | S::Completed(_) | S::CalledOff(_) | S::Abandoned(_)), E::TopologyChanged) => {
-            (state, vec![Command::Replan])
-        }
-
         (S::Splitting(progress), E::Acknowledged(_)) => progress.pass(),
         (S::Flushing(progress), E::Flushed(proof)) if progress.awaits(Barrier::Flushed(proof.lanes())) => {
             progress.pass()
@@ -197,6 +217,8 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         (S::Vacating(progress), E::Vacated(proof)) if progress.awaits(Barrier::Vacated(proof.rounds())) => {
             progress.pass()
         }
+        // Most of what a subnet reports is no loss.
+        (S::Vacating(progress), E::Interrupted(_)) => progress.waits_on(),
         (S::CallingOff(progress, why), E::Acknowledged(_)) => progress.called_off(why),
 
         // Before the swap a failure calls the change off (C.1, C.2): wave 1 in reverse is as safe as wave 1 (PROOF.md,
@@ -236,13 +258,13 @@ pub fn step(state: State, event: Event) -> (State, Vec<Command>) {
         (S::Vacating(progress), E::TopologyChanged) if progress.may_be_cut_short() => progress.cut_short(),
 
         // From now on, no question is answered (C.7).
-        (state, E::Unfinishable) if !state.is_idle() => abandoned(&state),
-        (state, E::Abort) if !state.is_idle() => (state, vec![Command::Decline(Declined::TooLate)]),
+        (state, E::Unfinishable) => abandoned(&state),
+        (state, E::Abort) => (state, vec![Command::Decline(Declined::TooLate)]),
         (state, E::Begin(_) | E::Continue(..)) => (state, vec![Command::Decline(Declined::Busy)]),
         // Too late to call off: the loss waits for the end of this change (C.3).
         (state, E::TopologyChanged) => (with_progress(state, ChangeProgress::defer), vec![Command::DeferChange]),
         (S::Failed { at }, E::Resume) => ask_anew(with_progress(*at, ChangeProgress::first_attempt)),
-        (state, E::Resume) if !state.is_idle() => ask_anew(with_progress(state, ChangeProgress::first_attempt)),
+        (state, E::Resume) => ask_anew(with_progress(state, ChangeProgress::first_attempt)),
 
         (state, _) => (state, Vec::new()),
     }
@@ -294,6 +316,6 @@ fn with_progress(state: State, change: fn(ChangeProgress) -> ChangeProgress) -> 
         State::Vacating(progress) => State::Vacating(change(progress)),
         State::CallingOff(progress, why) => State::CallingOff(change(progress), why),
         State::Failed { at } => State::Failed { at: Box::new(with_progress(*at, change)) },
-        idle @ (State::Steady(_) | State::Completed(_) | State::CalledOff(_) | State::Abandoned(_)) => idle,
+        idle => idle,
     }
 }

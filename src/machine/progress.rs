@@ -173,7 +173,7 @@ impl ChangeProgress {
     pub(super) fn cut_short(mut self) -> Next {
         self.deferred = true;
         let commands = self.closing(Outcome::CutShort);
-        (State::Abandoned(self.idle()), commands)
+        (State::CutShort(self.idle()), commands)
     }
 
     fn closing(&self, outcome: Outcome) -> Vec<Command> {
@@ -197,6 +197,12 @@ impl ChangeProgress {
         self.asked = self.asked.next();
         self.attempts = self.attempts.saturating_add(1);
         self
+    }
+
+    /// Goes on waiting, under a new ticket.
+    pub(super) fn waits_on(mut self) -> Next {
+        self.asked = self.asked.next();
+        State::Vacating(self).with_command()
     }
 
     /// Returns whether the question was asked as often as permitted.

@@ -204,7 +204,7 @@ fn kinds(missing: &MissingStatus) -> impl Iterator<Item = (&MissingElements, &'s
 
 /// Whether a manager in this state has a change to bring to its end.
 pub fn is_under_way(state: &str) -> bool {
-    !["steady", "completed", "called-off", "abandoned"].contains(&state)
+    !["steady", "completed", "called-off", "cut-short", "abandoned"].contains(&state)
 }
 
 /// How a manager takes over a subnet that it knows and serves, and that is not up yet.
@@ -326,7 +326,8 @@ pub fn change_done(done: &ChangeDone) -> String {
         show(&mut text, &table);
     }
     if done.restarts > 0 {
-        line(&mut text, format_args!("  started anew {} times, because the subnet changed", done.restarts));
+        let times = if done.restarts == 1 { "once".to_string() } else { format!("{} times", done.restarts) };
+        line(&mut text, format_args!("  started anew {times}, because the subnet changed"));
     }
     if !done.stranded.is_empty() {
         line(&mut text, format_args!("  cut off: {}", some(&done.stranded)));

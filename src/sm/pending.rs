@@ -194,10 +194,12 @@ impl<T: Transport> Upkeep<T> {
     /// Waits for this many rounds.
     pub(super) async fn age(&mut self, context: &Context, rounds: usize) -> Result<(), SmError> {
         let alive = self.driver.running().alive.clone();
-        let leaving = Leaving { after: &alive, omitted: &[], rounds: 1, ages: true, fenced: false, until_event: false };
         for _ in 0..rounds {
-            let ticket = self.ticket(context);
-            self.driver.subnet_mut().manager.vacate(ticket, context.config.policy.observer, &leaving).await?;
+            let (ticket, observer, since_ns) =
+                (self.ticket(context), context.config.policy.observer, self.driver.subnet().now_ns());
+            let (ages, fenced, until_event) = (true, false, false);
+            let leaving = Leaving { after: &alive, omitted: &[], rounds: 1, since_ns, ages, fenced, until_event };
+            self.driver.subnet_mut().manager.vacate(ticket, observer, &leaving).await?;
         }
         Ok(())
     }

@@ -412,21 +412,13 @@ impl<T: Transport> Manager<T> {
 
     /// Waits, and handles incoming MADs.
     pub(super) async fn wait_until(&mut self, until_ns: u64) -> Result<(), SubnetError> {
-        self.rest_until_event(until_ns, false).await.map(|_| ())
-    }
-
-    /// Like [`Manager::wait_until`]; with `until_event` the wait ends once there is an event, and that is returned.
-    pub(super) async fn rest_until_event(&mut self, until_ns: u64, until_event: bool) -> Result<bool, SubnetError> {
         while self.transport.now_ns() < until_ns {
-            if until_event && !self.events.is_empty() {
-                return Ok(true);
-            }
             if let Some(datagram) = self.receive(until_ns).await? {
                 let answer = self.dispatch(datagram).await?;
                 self.counts.late += u64::from(answer.is_some());
             }
         }
-        Ok(false)
+        Ok(())
     }
 
     /// The next MAD, or `None` once that time is reached; wakes the responder whenever it is due.

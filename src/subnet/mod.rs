@@ -154,12 +154,15 @@ pub struct Leaving<'a> {
     pub omitted: &'a [PortId],
     /// Rounds of flushes, one after the other.
     pub rounds: u8,
+    /// Since when, in nanoseconds of the transport's clock, no entry has led where packets are to have left: ages count
+    /// from then.
+    pub since_ns: u64,
     /// Between two waves: nothing is removed yet, and everything sent earlier must have arrived or been discarded
     /// (W.3).
     pub ages: bool,
     /// Whether packets that end ports had mapped to a lane before they were fenced must have left first (P3.8).
     pub fenced: bool,
-    /// Whether the wait ends once the subnet reports a change, with [`SubnetError::Changed`].
+    /// Whether a wait by age ends once the subnet reports a change, with [`SubnetError::Changed`].
     pub until_event: bool,
 }
 

@@ -524,24 +524,3 @@ fn draw_some(cases: &impl Strategy<Value = Case>, config: Config) {
     println!("{count} worlds, {seed:?}; faults {faults:?}; managers came as {arrivals:?}; changes {changes:?}");
     outcome.unwrap_or_else(|failed| panic!("{seed:?}: {failed}"));
 }
-
-#[test]
-fn the_case() {
-    use Drawn::{CableGoes, SwitchRemoved};
-    let _ = tracing_subscriber::fmt().with_max_level(tracing::Level::INFO).with_ansi(false).try_init();
-    live(&Case {
-        setting: Setting {
-            topology: "ring:6,1",
-            auto: true,
-            fenced: false,
-            load: 0.0005,
-            loss: 0.0,
-            seed: 878,
-            patient: true,
-            arming: Arming::Off,
-        },
-        events: vec![(1_000_000, CableGoes(660)), (1_000_000, SwitchRemoved(688))],
-        offs: vec![707, 156],
-        deaths: vec![(315, Successor::Itself)],
-    });
-}

@@ -149,6 +149,12 @@ impl Watched {
         self.settled(plan)
     }
 
+    /// Whether all is written, and what is left is to wait until what leaves is empty.
+    fn may_be_cut_short(&self, plan: &Plan) -> bool {
+        let is_last = plan.waves()[self.wave + 1..].is_empty();
+        plan.scheme() == Scheme::Ordered && is_last && matches!(self.demand(plan), Demand::Vacate(_))
+    }
+
     /// Whether the way back is still open: nobody was told to move.
     fn is_reversible(&self, plan: &Plan) -> bool {
         let mut phases = plan.waves().iter().take(self.wave + 1).map(|wave| wave.phase);
@@ -217,6 +223,7 @@ impl Courses {
             Event::Acknowledged(ticket),
             Event::WriteFailed { ticket, reason: "tried in vain".to_string() },
             Event::TimedOut { ticket, reason: "tried in vain".to_string() },
+            Event::Interrupted(ticket),
         ];
         for set in [lanes.a, lanes.b, lanes.all] {
             events.push(answer(ticket, &Demand::Flush(set)));
@@ -288,7 +295,11 @@ impl Courses {
             }
         }
         match event {
-            Event::TopologyChanged => watched.owed = true,
+            Event::TopologyChanged => {
+                watched.owed = true;
+                let waits_on = !stands && watched.may_be_cut_short(plan) && !next.state.is_idle();
+                demand(!waits_on, "a loss waits until what leaves is empty")?;
+            }
             Event::Abort => demand(commands.len() == 1, "an abort is answered")?,
             // Wherever it stands, nothing more is asked, and no plan is owed: what comes next begins from what is read.
             Event::Unfinishable => {
@@ -312,6 +323,9 @@ impl Courses {
         let due = watched.demand(self.plan(&watched));
         if due == Demand::End {
             return self.close(next, watched, commands, |outcome| *outcome == Outcome::Completed);
+        }
+        if watched.owed && watched.may_be_cut_short(self.plan(&watched)) && next.state.is_idle() {
+            return self.close(next, watched, commands, |outcome| *outcome == Outcome::CutShort);
         }
         for (ticket, question) in commands.iter().filter_map(asked) {
             demand(question == due, "asked for something else than the plan demands now")?;
@@ -409,6 +423,7 @@ fn plans() -> Vec<Arc<Vetted>> {
         (nothing, Scheme::InPlace, Arming::Off),
         (leaves, Scheme::InPlace, Arming::Off),
         (comes, Scheme::Ordered, Arming::Off),
+        (leaves, Scheme::Ordered, Arming::Off),
     ];
     let of_four = cases.into_iter().map(|(what, scheme, arming)| ring_change(4, what).vetted(scheme, arming));
     // Where packets may turn back, the second wave waits.
@@ -419,7 +434,7 @@ fn plans() -> Vec<Arc<Vetted>> {
 }
 
 /// States that `state-machines/change.yaml` draws.
-const STATES: usize = 17;
+const STATES: usize = 18;
 
 #[test]
 fn in_every_sequence_of_events_the_machine_does_what_the_plan_demands() {

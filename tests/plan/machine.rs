@@ -198,6 +198,7 @@ fn answers(ticket: Ticket) -> Vec<Event> {
         Event::Acknowledged(ticket),
         Event::WriteFailed { ticket, reason: reason() },
         Event::TimedOut { ticket, reason: reason() },
+        Event::Interrupted(ticket),
     ];
     for set in [lanes.a, lanes.b, lanes.all] {
         events.push(Event::Flushed(flushed(ticket, set)));
@@ -287,7 +288,7 @@ fn an_answer_to_another_question_changes_nothing() {
         }
     });
     // No question is open before a change and after its end.
-    let closed = ["steady", "completed", "called-off", "abandoned"];
+    let closed = ["steady", "completed", "called-off", "cut-short", "abandoned"];
     let states = chart().states.into_iter().map(|state| state.name).filter(|name| !closed.contains(&&**name));
     assert_eq!(judged.into_iter().map(String::from).collect::<BTreeSet<_>>(), states.collect());
 }

@@ -8,7 +8,6 @@ use crate::drain::{
 };
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::VlSet;
-use crate::subnet::exchange::MadAnswer;
 use crate::subnet::manager::Manager;
 use crate::subnet::{Ask, Leaving, RequestTarget, Retiring, SubnetError};
 use crate::transport::Transport;
@@ -29,7 +28,7 @@ impl<T: Transport> Manager<T> {
         // of the longest way counts. Otherwise F.6 counts two lifetimes.
         let hops = if self.sources.settle_ns().is_some() { self.longest_way(&wait.awaited)? } else { 0 };
         let mut judge = FlushAge::new(self.age_question(ticket, lanes, &wait)?, switches.iter().copied(), hops);
-        self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
+        self.limits(ticket, &switches, false).await?.iter().for_each(|limit| judge.fold(limit));
         let due_ns = self.proof(&wait, judge.due_ns())?;
         self.wait_until(due_ns).await?;
         self.proof(&wait, judge.verdict(self.transport.now_ns()))
@@ -54,7 +53,7 @@ impl<T: Transport> Manager<T> {
                 DrainAge::new(question, way, limited, retiring.in_use.half, alive)
             }
         };
-        self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
+        self.limits(ticket, &switches, false).await?.iter().for_each(|limit| judge.fold(limit));
         let mut is_settling = false;
         loop {
             let stage = judge.stage(self.transport.now_ns()).map_err(|reason| self.no_verdict(&wait, &reason))?;
@@ -80,10 +79,7 @@ impl<T: Transport> Manager<T> {
         let wait = self.begin_wait("vacating, by age, before the first write");
         let switches = self.aging_switches()?;
         let mut judge = VacateAge::new(self.vacating_question(ticket, &wait)?, 1, switches.iter().copied());
-        let asks = switches.iter().map(ask_limit);
-        let requests = asks.map(|ask| self.request_of(ask, 0)?).collect::<Result<_, _>>()?;
-        let answers = self.ask_all_or_change(requests).await?;
-        limits_in(ticket, &switches, &answers).iter().for_each(|limit| judge.fold(limit));
+        self.limits(ticket, &switches, true).await?.iter().for_each(|limit| judge.fold(limit));
         self.proof(&wait, judge.due_ns()).map(|_| ())
     }
 
@@ -92,8 +88,9 @@ impl<T: Transport> Manager<T> {
         ticket: Ticket,
         leaving: &Leaving<'_>,
     ) -> Result<Vacated, SubnetError> {
-        let Leaving { rounds, fenced, until_event, .. } = *leaving;
-        let wait = self.begin_wait(format!("vacating in {rounds} rounds, by age"));
+        let Leaving { rounds, since_ns, fenced, until_event, .. } = *leaving;
+        let begun = self.begin_wait(format!("vacating in {rounds} rounds, by age"));
+        let wait = Wait { begin_ns: since_ns.min(begun.begin_ns), ..begun };
         let switches = self.aging_switches()?;
         let question = match fenced {
             // Packets that an end port holds on the lanes of a level that it now discards meet entries of later waves.
@@ -101,11 +98,14 @@ impl<T: Transport> Manager<T> {
             false => self.vacating_question(ticket, &wait)?,
         };
         let mut judge = VacateAge::new(question, rounds, switches.iter().copied());
-        self.limits(ticket, &switches).await?.iter().for_each(|limit| judge.fold(limit));
+        self.limits(ticket, &switches, until_event).await?.iter().for_each(|limit| judge.fold(limit));
         let due_ns = self.proof(&wait, judge.due_ns())?;
-        if self.rest_until_event(due_ns, until_event).await? {
+        if until_event && let Some(event) = self.await_event(due_ns).await? {
+            // Whoever asked for this looks at what it reports.
+            self.events.push_front(event);
             return Err(SubnetError::Changed);
         }
+        self.wait_until(due_ns).await?;
         self.proof(&wait, judge.verdict(self.transport.now_ns()))
     }
 
@@ -165,22 +165,26 @@ impl<T: Transport> Manager<T> {
         Ok(switches)
     }
 
-    async fn limits(&mut self, ticket: Ticket, switches: &[NodeId]) -> Result<Vec<LifetimeReading>, SubnetError> {
-        let answers = self.put(switches.iter().map(ask_limit)).await?;
-        Ok(limits_in(ticket, switches, &answers))
+    async fn limits(
+        &mut self,
+        ticket: Ticket,
+        switches: &[NodeId],
+        until_event: bool,
+    ) -> Result<Vec<LifetimeReading>, SubnetError> {
+        let asks = switches.iter().map(|&switch| Ask::get(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0));
+        let answers = match until_event {
+            true => {
+                let requests = asks.map(|ask| self.request_of(ask, 0)?).collect::<Result<_, _>>()?;
+                self.ask_all_or_change(requests).await?
+            }
+            false => self.put(asks).await?,
+        };
+        let reading = |(&device, answer)| {
+            let lifetime_ns = limit_ns(SwitchInfo::decode(smp_data(answer)).life_time_value);
+            LifetimeReading { ticket, device, lifetime_ns }
+        };
+        Ok(switches.iter().zip(&answers).map(reading).collect())
     }
-}
-
-fn ask_limit(&switch: &NodeId) -> Ask {
-    Ask::get(RequestTarget::Node(switch), AttributeId::SwitchInfo, 0)
-}
-
-fn limits_in(ticket: Ticket, switches: &[NodeId], answers: &[MadAnswer]) -> Vec<LifetimeReading> {
-    let reading = |(&device, answer)| {
-        let lifetime_ns = limit_ns(SwitchInfo::decode(smp_data(answer)).life_time_value);
-        LifetimeReading { ticket, device, lifetime_ns }
-    };
-    switches.iter().zip(answers).map(reading).collect()
 }
 
 /// SwitchInfo:LifeTimeValue in nanoseconds: 4.096 µs × 2^n, none from 20 on (section 18.2.5.4).

@@ -18,7 +18,9 @@ impl<T: Transport> Manager<T> {
         match observer {
             Observer::Lifetime => self.vacate_by_age(ticket, leaving).await,
             // Agents wait for what stands in the lanes of end ports, too.
-            Observer::Token | Observer::Poll | Observer::Conservation => self.vacate_by_agents(ticket, leaving).await,
+            Observer::Token | Observer::Poll | Observer::Conservation => {
+                self.vacate_by_agents(ticket, leaving.rounds).await
+            }
         }
     }
 
@@ -30,13 +32,9 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    async fn vacate_by_agents(&mut self, ticket: Ticket, leaving: &Leaving<'_>) -> Result<Vacated, SubnetError> {
-        let Leaving { rounds, until_event, .. } = *leaving;
+    async fn vacate_by_agents(&mut self, ticket: Ticket, rounds: u8) -> Result<Vacated, SubnetError> {
         let mut judge = VacateJudge::new(ticket, rounds);
         while let Some(round) = judge.due() {
-            if until_event && !self.events.is_empty() {
-                return Err(SubnetError::Changed);
-            }
             // Traffic goes on in every lane, so the flush demands that none is empty (V.2).
             judge.fold(&self.flush_by_agents(round, VlSet::EMPTY).await?);
         }

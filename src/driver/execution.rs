@@ -9,7 +9,7 @@ use crate::fabric::difference::{common, lacks};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::journal::ChangeBegun;
-use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
+use crate::machine::{self, CallOff, Command, Declined, Event, Outcome, State, Ticket, UNFINISHABLE};
 use crate::plan::{Assumption, Barrier, Draft, Phase, Plan, Scheme, Sending, Wave};
 use crate::subnet::{Applied, Fence, FenceStage, Leaving, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::Write;
@@ -37,8 +37,17 @@ struct Log {
     last_waits: BTreeMap<usize, u64>,
     /// The change that a loss has cut short.
     cut_short: Option<CutShort>,
+    /// Whether a second change was tried for what a first one has left of a loss.
+    is_tried_again: bool,
     /// The last wave of which a write may have landed when the change was called off.
     reached: Option<usize>,
+}
+
+/// A change that stands still.
+pub(super) struct HaltedChange {
+    under_way: ChangeUnderWay,
+    /// The change that is to end after it.
+    cut_short: Option<CutShort>,
 }
 
 /// A change that a loss has cut short: what it takes out is not known to be empty.
@@ -61,13 +70,13 @@ enum Emptied {
 impl<S: SubnetManager> Driver<S> {
     /// Runs a prepared change to its end, and then the change that a loss or arrival in the meantime requires.
     ///
-    /// A follow-up that cannot be prepared is an outcome: the change is called off for it.
+    /// A follow-up that cannot be prepared or begun is an outcome: the change is called off for it, or cut short.
     ///
     /// # Errors
     /// The SM's own port failed, or the change cannot be begun.
     pub async fn run(&mut self, prepared: Prepared) -> Result<ChangeRecord, DriverError> {
         let begin = Event::Begin(prepared.plan.clone());
-        self.run_from(prepared.into(), begin).await
+        self.run_from(prepared.into(), begin, None).await
     }
 
     /// Goes on with a change that an earlier driver left; this driver must have begun with
@@ -78,7 +87,7 @@ impl<S: SubnetManager> Driver<S> {
     pub async fn take_up(&mut self, standing: StandingChange) -> Result<ChangeRecord, DriverError> {
         let StandingChange { under_way, position, .. } = standing;
         let first = Event::Continue(under_way.plan.clone(), position);
-        self.run_from(under_way, first).await
+        self.run_from(under_way, first, None).await
     }
 
     /// Continues a change that halted with [`Outcome::Failed`]; none if no change is halted.
@@ -86,14 +95,20 @@ impl<S: SubnetManager> Driver<S> {
     /// # Errors
     /// As for [`Driver::run`].
     pub async fn resume(&mut self) -> Result<Option<ChangeRecord>, DriverError> {
-        let Some(halted) = self.halted.take() else { return Ok(None) };
-        self.run_from(halted, Event::Resume).await.map(Some)
+        let Some(HaltedChange { under_way, cut_short }) = self.halted.take() else { return Ok(None) };
+        self.run_from(under_way, Event::Resume, cut_short).await.map(Some)
     }
 
     /// Runs a plan, then those that were prepared to follow it and those that changes of the subnet require, until none
     /// follows.
-    async fn run_from(&mut self, mut own: ChangeUnderWay, mut first: Event) -> Result<ChangeRecord, DriverError> {
-        let mut log = Log::default();
+    async fn run_from(
+        &mut self,
+        mut own: ChangeUnderWay,
+        mut first: Event,
+        cut_short: Option<CutShort>,
+    ) -> Result<ChangeRecord, DriverError> {
+        let made = cut_short.iter().map(|cut| cut.plan.clone()).collect();
+        let mut log = Log { cut_short, made, ..Log::default() };
         // All that was prepared was computed before the first write.
         let computing_ns = own.computing_ns(self.computing);
         self.begin(&own, &first, &mut log, computing_ns).await?;
@@ -136,11 +151,7 @@ impl<S: SubnetManager> Driver<S> {
                 }
                 Err(DriverError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
                 Err(error) => {
-                    let is_open = log.outcome == Some(Outcome::CutShort);
-                    log.outcome = Some(Outcome::CalledOff(CallOff::Failure(error.to_string())));
-                    if is_open {
-                        self.record_end(&log);
-                    }
+                    log.outcome = Some(self.not_followed(&log, error.to_string()));
                     break;
                 }
             };
@@ -148,7 +159,7 @@ impl<S: SubnetManager> Driver<S> {
         let outcome = log.outcome.unwrap_or_else(|| ended_without_report(&self.state));
         let ChangeUnderWay { plan, routed_by, .. } = own.clone();
         if matches!(outcome, Outcome::Failed { .. }) {
-            self.halted = Some(own);
+            self.halted = Some(HaltedChange { under_way: own, cut_short: log.cut_short.clone() });
         }
         let Log { phases, not_held, plans, made, restarts, cut_short, .. } = log;
         let omitted = |plan: &Arc<Vetted>| plan.plan().draft().stranded.clone();
@@ -178,15 +189,30 @@ impl<S: SubnetManager> Driver<S> {
                     log.replan = true;
                     continue;
                 }
-                Emptied::Empty => Some(Outcome::Completed),
-                Emptied::Unknown(why) => Some(Outcome::CalledOff(CallOff::Failure(why))),
+                Emptied::Empty => {
+                    log.outcome = Some(Outcome::Completed);
+                    // The end of a change for the loss is recorded already.
+                    if Arc::ptr_eq(&cut.plan, &own.plan) {
+                        self.record_end(log);
+                    }
+                    Some(Outcome::Completed)
+                }
+                Emptied::Unknown(why) => Some(self.not_followed(log, why)),
             };
-            // The end of a change for the loss is recorded already.
-            if Arc::ptr_eq(&cut.plan, &own.plan) {
-                self.record_end(log);
-            }
             return Ok(None);
         }
+    }
+
+    /// The outcome where what was to follow a change cannot.
+    fn not_followed(&mut self, log: &Log, why: String) -> Outcome {
+        if log.cut_short.is_none() {
+            return Outcome::CalledOff(CallOff::Failure(why));
+        }
+        tracing::error!("{why}: it is not known when what was to leave is empty");
+        if log.outcome == Some(Outcome::CutShort) {
+            self.record_end(log);
+        }
+        Outcome::CutShort
     }
 
     /// Waits until what a change has taken out is empty, after the changes for what was lost meanwhile. No entry leads
@@ -201,6 +227,10 @@ impl<S: SubnetManager> Driver<S> {
         let mut left: VecDeque<u8> = plan.waves().last().into_iter().flat_map(vacated_rounds).collect();
         let emptied = loop {
             let Some(&rounds) = left.front() else { break Emptied::Empty };
+            // What the first change for a loss has left to a second one, which is not to wait either.
+            if self.running.has_lost_something() && !std::mem::replace(&mut log.is_tried_again, true) {
+                break Emptied::Lost;
+            }
             let (ages, fenced, until_event) = (false, false, true);
             let leaving = Leaving { after, omitted: stranded, rounds, since_ns, ages, fenced, until_event };
             let ticket = self.state.take_ticket().expect("no change is in progress");
@@ -220,11 +250,22 @@ impl<S: SubnetManager> Driver<S> {
                     true
                 }
             };
-            self.noticed_during_change(failed).await?;
-            if self.running.has_lost_something() {
+            let alive = self.running.alive.clone();
+            let seen = self.noticed_during_change(failed).await?;
+            if matches!(seen, Some(Event::Unfinishable)) {
+                break Emptied::Unknown(UNFINISHABLE.to_string());
+            }
+            if seen.is_some() && lacks(&self.running.alive, &common(&alive, &self.running.routed)) {
+                log.is_tried_again = false;
                 break Emptied::Lost;
             }
         };
+        if self.abort.take() {
+            tracing::warn!("{}", Declined::TooLate);
+        }
+        if !matches!(emptied, Emptied::Lost) {
+            self.trail.enter(State::COMPLETED);
+        }
         log.note("vacate", start_ns, self.subnet.now_ns(), self.subnet.smps().since(&before));
         Ok(emptied)
     }
@@ -432,13 +473,14 @@ impl<S: SubnetManager> Driver<S> {
     /// answer. A failure may be the first sign of a change, so the driver sweeps.
     async fn changes(&mut self, answer: Option<Event>) -> Result<Vec<Event>, DriverError> {
         let Some(answer) = answer else { return Ok(Vec::new()) };
-        // Nothing follows that a loss would have to precede: it is found after the end.
-        if matches!(answer, Event::Vacated(_)) && self.state.may_be_cut_short() {
-            return Ok(vec![answer]);
-        }
         let mut events = Vec::new();
         if self.abort.take() {
             events.push(Event::Abort);
+        }
+        // Nothing follows that a loss would have to precede: it is found after the end.
+        if matches!(answer, Event::Vacated(_)) && self.state.may_be_cut_short() {
+            events.push(answer);
+            return Ok(events);
         }
         let failed = matches!(answer, Event::WriteFailed { .. } | Event::TimedOut { .. });
         let seen = self.noticed_during_change(failed).await?;

@@ -164,7 +164,7 @@ pub struct Driver<S> {
     intent: Intent,
     state: State,
     /// The halted change, if there is one.
-    halted: Option<ChangeUnderWay>,
+    halted: Option<execution::HaltedChange>,
     /// Whether a newcomer appeared during a change and no change has served it yet.
     noticed: bool,
     abort: AbortHandle,

@@ -227,10 +227,15 @@ impl<S: SubnetManager> Driver<S> {
     /// nothing; the others count as gone. The same holds for those that the wave in hand makes ACTIVE, where a write of
     /// it has `failed`: they were ARMED before the change was planned. Returns whether that can be.
     async fn take_on_bounced(&mut self, discovered: &Discovered, failed: bool) -> Result<bool, DriverError> {
-        let Some(progress) = self.state.progress() else { return Ok(true) };
-        let (plan, wave) = (progress.plan(), progress.wave());
         let starts = failed && !matches!(self.state, State::CallingOff(..));
-        let [held, wanted] = [wave, wave + 1].map(|wave| &plan.tables_at(wave).port_states);
+        let [held, wanted] = match self.state.progress() {
+            Some(progress) => {
+                let (plan, wave) = (progress.plan(), progress.wave());
+                [wave, wave + 1].map(|wave| &plan.tables_at(wave).port_states)
+            }
+            // After the last wave.
+            None => [&self.running.tables.port_states; 2],
+        };
         let carries = |port: PortId| {
             let is_active = |states: &[PortState]| states[port.index()] == PortState::Active;
             is_active(held) || starts && is_active(wanted)

@@ -207,8 +207,8 @@ pub enum Outcome {
         /// The failure.
         reason: String,
     },
-    /// The new routing is in force, and the subnet lost something before what leaves was known to be empty: another plan
-    /// takes it out.
+    /// The new routing is in force, and the subnet lost something before what leaves was known to be empty: it must
+    /// stay until that is known.
     CutShort,
     /// It was given up where it stood, because of [`UNFINISHABLE`].
     Abandoned {
@@ -233,7 +233,8 @@ impl fmt::Display for Outcome {
 pub const UNFINISHABLE: &str = "the manager's own switch came up anew";
 
 /// Why a change ends before what leaves is known to be empty.
-pub const CUT_SHORT: &str = "the subnet lost something while what leaves was to empty";
+pub const CUT_SHORT: &str =
+    "the subnet lost something while what leaves was to empty, and it is not known to be empty: it must stay";
 
 /// Why a change was undone.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, schemars::JsonSchema)]

@@ -5,9 +5,9 @@
 //! [`Ticket`] of its command; other tickets are ignored. On return: states that hold all they need, so that the same
 //! events lead to the same states. A wave is left only by the barriers that its plan names, in their order. In scheme
 //! `double` a change can be called off before the swap; from the swap on, and in every other scheme from the first
-//! write on, it only goes forward (P3.9), except that a loss ends the last wait of scheme `ordered` (W.6);
-//! wherever it stands it is given up once it can never be ended (C.7). `state-machines/change.yaml` states the same by hand, and a test
-//! compares the two. Deliberately omitted: a clock, I/O, randomness, retries of single SMPs (`subnet`).
+//! write on, it only goes forward (P3.9), except that a loss ends the last wait of scheme `ordered` (W.6). Wherever it
+//! stands it is given up once it can never be ended (C.7). `state-machines/change.yaml` states the same by hand, and a
+//! test compares the two. Deliberately omitted: a clock, I/O, randomness, retries of single SMPs (`subnet`).
 
 mod event;
 mod progress;
@@ -71,6 +71,9 @@ pub struct Idle {
 }
 
 impl State {
+    /// The name of the state in which nothing is left to do.
+    pub const COMPLETED: &str = "completed";
+
     /// No change made, none under way.
     pub fn new() -> State {
         State::Steady(Idle::default())
@@ -98,7 +101,7 @@ impl State {
             State::Rewriting(_) => "rewriting",
             State::Vacating(_) => "vacating",
             State::CallingOff(..) => "calling-off",
-            State::Completed(_) => "completed",
+            State::Completed(_) => State::COMPLETED,
             State::CalledOff(_) => "called-off",
             State::CutShort(_) => "cut-short",
             State::Abandoned(_) => "abandoned",

@@ -902,14 +902,12 @@ fn resumed(
 ) -> Next {
     let outcome = record.outcome.to_string();
     match &record.outcome {
-        Outcome::Completed => {
+        Outcome::Completed | Outcome::CutShort => {
             let (state, mut commands) = survey(reaction);
             commands.splice(0..0, removes.map(LifecycleCommand::SetAside));
             published((state, commands))
         }
-        Outcome::CalledOff(_) | Outcome::CutShort => {
-            published(give_up(reaction, stands_still(outcome), OrderAnswer::Changed(record), at))
-        }
+        Outcome::CalledOff(_) => published(give_up(reaction, stands_still(outcome), OrderAnswer::Changed(record), at)),
         Outcome::Failed { .. } if is_to_be_given_up(since_ns, at) => {
             let why = format!("{}; {}", stands_still(outcome), given_up(STOOD_STILL));
             abandon(why, answer(reaction, OrderAnswer::Changed(record)))
@@ -927,7 +925,8 @@ fn removed(
     record: Box<ChangeRecord>,
     at: LifecycleInput,
 ) -> Next {
-    let made = record.outcome == Outcome::Completed;
+    // Of one that was cut short the new routing is in force, and only a user can say when it is safe to go back.
+    let made = matches!(record.outcome, Outcome::Completed | Outcome::CutShort);
     let halted = match &record.outcome {
         Outcome::Failed { .. } => Some(stands_still(record.outcome.to_string())),
         _ => None,

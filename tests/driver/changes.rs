@@ -10,7 +10,7 @@ use reconfig::lid;
 use reconfig::machine::{CallOff, Outcome, State};
 use reconfig::plan::{self, Arming, Assumption, LanePartition, Lanes, Observer, Policy, Scheme};
 use reconfig::routing::{Demand, Engine, FatTree, RouteError, UpDown};
-use reconfig::sim::{SimConfig, SimTransport};
+use reconfig::sim::{SickAttribute, Sickness, SimConfig, SimTransport};
 use reconfig::subnet::{SubnetManager, WriteOrder};
 use reconfig::tables::RoutingFunction;
 use reconfig::wire::AttributeId;
@@ -367,7 +367,111 @@ fn a_death_while_what_leaves_is_vacated_is_routed_around_at_once() {
     }
 }
 
-/// Of a leaf that leaves no switch keeps rows: what is routed next is the rest, and the leaf is empty when it would have
+/// Where the first spine leaves and another one has died within the wait.
+struct CutShort {
+    bench: Bench,
+    /// When the wait would have ended without a loss.
+    end_ns: u64,
+    /// The spine that died, and one that is left.
+    spines: [NodeId; 2],
+}
+
+fn cut_short() -> CutShort {
+    let (whole, report) = removed_by_age(|_| Vec::new());
+    let crossed = |switch: &NodeId| leading_to(&whole.transport, &whole.fabric, *switch);
+    let has_hosts = |id: NodeId| {
+        let mut next = whole.fabric.ports_of(id).filter_map(|port| whole.fabric.neighbour(port));
+        next.any(|next| !whole.fabric.node(next).is_switch())
+    };
+    let spines = whole.fabric.switches().filter(|&id| id != whole.root && !has_hosts(id));
+    let mut spines: Vec<NodeId> = spines.collect();
+    spines.sort_by_key(|spine| std::cmp::Reverse(crossed(spine)));
+    let config = SimConfig { switch_lifetime_ns: 4096 << 12, ..light() };
+    let bench = bench("fat-tree:4,2", config, Scheme::Ordered, policy(Observer::Lifetime));
+    CutShort { bench, end_ns: report.phases[0].end_ns, spines: [spines[0], spines[1]] }
+}
+
+#[test]
+fn a_second_death_while_what_leaves_is_vacated_does_not_wait_either() {
+    let CutShort { mut bench, end_ns, spines: [first, second] } = cut_short();
+    let report =
+        remove_root(&mut bench, vec![kill(10 * MS, first), kill(20 * MS, second)]).expect("it can be prepared");
+    assert_eq!(
+        (&report.outcome, report.plans.len()),
+        (&Outcome::Completed, report.restarts + 1),
+        "{:?}",
+        names(&report)
+    );
+    assert_eq!(report.phases.last().expect("some").end_ns, end_ns);
+    let running = bench.driver.running();
+    assert!(![first, second, bench.root].iter().any(|&gone| running.routed.node(gone).present));
+    tables_match(&bench, &running.tables.clone(), &running.alive.clone());
+    assert_eq!(at_rest(&bench).lost_to_change, 0);
+}
+
+#[test]
+fn a_cable_that_bounces_while_what_leaves_is_vacated_is_taken_on_again() {
+    let CutShort { mut bench, end_ns, spines: [first, second] } = cut_short();
+    let port = bench.fabric.ports_of(second).find(|&port| bench.fabric.peer(port).is_some()).expect("a spine");
+    let state = Rc::new(Cell::new(None));
+    let seen = state.clone();
+    let report = remove_root(
+        &mut bench,
+        vec![
+            kill(10 * MS, first),
+            (20 * MS, Box::new(move |transport| transport.with(|sim| sim.kill(port)))),
+            (20 * MS + 2_000, Box::new(move |transport| transport.with(|sim| sim.revive(port)))),
+            (35 * MS, Box::new(move |transport| seen.set(Some(transport.with(|sim| sim.port_state(port)))))),
+        ],
+    )
+    .expect("it can be prepared");
+    assert_eq!((&report.outcome, report.phases.last().expect("some").end_ns), (&Outcome::Completed, end_ns));
+    assert_eq!(state.get(), Some(reconfig::wire::PortState::Active), "it carries data long before the wait ends");
+}
+
+#[test]
+fn an_abort_while_what_leaves_is_vacated_concerns_no_later_change() {
+    for dies in [false, true] {
+        let CutShort { mut bench, spines: [first, second], .. } = cut_short();
+        let handle = bench.driver.abort_handle();
+        let mut actions: Vec<TimedAction> = vec![(20 * MS, Box::new(move |_| handle.abort()))];
+        actions.extend(dies.then(|| kill(10 * MS, first)));
+        let report = remove_root(&mut bench, actions).expect("it can be prepared");
+        assert_eq!(report.outcome, Outcome::Completed, "{dies}");
+        let running = bench.driver.running();
+        let after = Arc::new(running.alive.without_nodes(&[bench.root, if dies { second } else { first }]));
+        bench.driver.intend(Intent::by(Arc::new(UpDown::default()), Scheme::Double, policy(Observer::Token)));
+        let transport = bench.transport.clone();
+        let next = drive(&transport, bench.driver.change_to(after), Vec::new()).expect("it can be prepared");
+        assert_eq!(next.outcome, Outcome::Completed, "{dies}");
+    }
+}
+
+/// What leaves is not empty because the change for the loss has stood still.
+#[test]
+fn a_follow_up_that_stands_still_and_is_resumed_is_followed_by_the_wait() {
+    let CutShort { mut bench, end_ns, spines: [first, _] } = cut_short();
+    let leaf = bench.fabric.switches().find(|&id| {
+        let mut next = bench.fabric.ports_of(id).filter_map(|port| bench.fabric.neighbour(port));
+        next.any(|next| !bench.fabric.node(next).is_switch())
+    });
+    let leaf = leaf.expect("a leaf");
+    let sick =
+        SickAttribute { attribute: AttributeId::LinearForwardingTable, sickness: Sickness::Ignores, writes_only: true };
+    let sickens = move |transport: &SimTransport| transport.with(|sim| sim.sicken_node(leaf, sick));
+    let actions: Vec<TimedAction> = vec![(9 * MS, Box::new(sickens)), kill(10 * MS, first)];
+    let report = remove_root(&mut bench, actions).expect("it can be prepared");
+    assert!(matches!(report.outcome, Outcome::Failed { state: "rewriting", .. }), "{:?}", report.outcome);
+    let transport = bench.transport.clone();
+    transport.with(|sim| sim.heal_node(leaf));
+    let again =
+        drive(&transport, bench.driver.resume(), Vec::new()).expect("the port is there").expect("it stands still");
+    assert_eq!((&again.outcome, again.made.len()), (&Outcome::Completed, 1));
+    let last = again.phases.last().expect("some");
+    assert_eq!((last.name, last.end_ns), ("vacate", end_ns), "{:?}", again.phases);
+}
+
+/// Of a leaf that leaves no switch keeps rows. What is routed next is the rest, and the leaf is empty when it would have
 /// been. A cable of its own is no loss to anybody.
 #[test]
 fn a_removal_that_cuts_off_hosts_is_cut_short_by_what_the_rest_has_lost_alone() {

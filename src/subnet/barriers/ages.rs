@@ -100,7 +100,11 @@ impl<T: Transport> Manager<T> {
         let mut judge = VacateAge::new(question, rounds, switches.iter().copied());
         self.limits(ticket, &switches, until_event).await?.iter().for_each(|limit| judge.fold(limit));
         let due_ns = self.proof(&wait, judge.due_ns())?;
-        if until_event && let Some(event) = self.await_event(due_ns).await? {
+        let is_due = self.transport.now_ns() >= due_ns;
+        if until_event
+            && !is_due
+            && let Some(event) = self.await_event(due_ns).await?
+        {
             // Whoever asked for this looks at what it reports.
             self.events.push_front(event);
             return Err(SubnetError::Changed);

@@ -471,13 +471,13 @@ fn a_follow_up_that_stands_still_and_is_resumed_is_followed_by_the_wait() {
     assert_eq!((last.name, last.end_ns), ("vacate", end_ns), "{:?}", again.phases);
 }
 
-/// Of a leaf that leaves no switch keeps rows. What is routed next is the rest, and the leaf is empty when it would have
-/// been. A cable of its own is no loss to anybody.
+/// Of a leaf that leaves no switch keeps rows. What is routed next is the rest, and the leaf is empty when it would
+/// have been. A cable of its own is no loss to anybody.
 #[test]
 fn a_removal_that_cuts_off_hosts_is_cut_short_by_what_the_rest_has_lost_alone() {
     let removed = |dying: &str| {
         let config = SimConfig { switch_lifetime_ns: 4096 << 12, ..light() };
-        let engine: Arc<dyn Engine> = Arc::new(FatTree::default());
+        let engine: Arc<dyn Engine> = Arc::new(FatTree);
         let mut bench = bench_by("fat-tree:2,3", config, Scheme::Ordered, policy(Observer::Lifetime), engine);
         let (fabric, transport) = (bench.fabric.clone(), bench.transport.clone());
         let named = |name: &str| fabric.nodes().find(|(_, node)| node.description == name).expect("it is there").0;

@@ -109,7 +109,7 @@ impl Arguments {
         }
         if done.outcome == ChangeOutcome::Failed {
             let reason = done.reason.as_deref().unwrap_or("the manager gave no reason");
-            return Err(Failure::undone(anyhow!("the change has not ended: {reason}")));
+            return Err(Failure::undone(anyhow!("the change was not brought to its end: {reason}")));
         }
         Ok(done.outcome.is_done().into())
     }

@@ -2,7 +2,7 @@
 //! events.
 
 use super::standing::moved_alike;
-use super::{ChangeRecord, ChangeUnderWay, Driver, DriverError, PhaseRecord, StandingChange};
+use super::{ChangeRecord, ChangeUnderWay, Driver, DriverError, PhaseRecord, Running, StandingChange};
 use super::{TEND_JOURNAL_NS, UNRECORDED_NS};
 use crate::change::Prepared;
 use crate::fabric::difference::{common, lacks};
@@ -107,8 +107,7 @@ impl<S: SubnetManager> Driver<S> {
         mut first: Event,
         cut_short: Option<CutShort>,
     ) -> Result<ChangeRecord, DriverError> {
-        let made = cut_short.iter().map(|cut| cut.plan.clone()).collect();
-        let mut log = Log { cut_short, made, ..Log::default() };
+        let mut log = Log { cut_short, ..Log::default() };
         // All that was prepared was computed before the first write.
         let computing_ns = own.computing_ns(self.computing);
         self.begin(&own, &first, &mut log, computing_ns).await?;
@@ -175,15 +174,22 @@ impl<S: SubnetManager> Driver<S> {
         if log.outcome == Some(Outcome::CutShort) {
             let since_ns = log.last_waits.values().next().copied().unwrap_or(self.subnet.now_ns());
             log.cut_short = Some(CutShort { plan: own.plan.clone(), since_ns });
+            self.unemptied.push(own.plan.clone());
         }
         loop {
             if let Some(after) = self.followed_by(log, own.plan.plan()) {
                 return Ok(Some(after));
             }
-            if !matches!(log.outcome, Some(Outcome::Completed | Outcome::CutShort)) {
-                return Ok(None);
-            }
             let Some(cut) = log.cut_short.clone() else { return Ok(None) };
+            match &log.outcome {
+                Some(Outcome::Completed | Outcome::CutShort) => {}
+                // The change for the loss was undone, the first one was not.
+                Some(Outcome::CalledOff(why)) => {
+                    log.outcome = Some(self.not_followed(log, why.to_string()));
+                    return Ok(None);
+                }
+                _ => return Ok(None),
+            }
             log.outcome = match self.await_empty(log, &cut).await? {
                 Emptied::Lost => {
                     log.replan = true;
@@ -191,6 +197,7 @@ impl<S: SubnetManager> Driver<S> {
                 }
                 Emptied::Empty => {
                     log.outcome = Some(Outcome::Completed);
+                    self.unemptied.retain(|plan| !Arc::ptr_eq(plan, &cut.plan));
                     // The end of a change for the loss is recorded already.
                     if Arc::ptr_eq(&cut.plan, &own.plan) {
                         self.record_end(log);
@@ -209,6 +216,7 @@ impl<S: SubnetManager> Driver<S> {
             return Outcome::CalledOff(CallOff::Failure(why));
         }
         tracing::error!("{why}: it is not known when what was to leave is empty");
+        self.trail.enter(self.state.name());
         if log.outcome == Some(Outcome::CutShort) {
             self.record_end(log);
         }
@@ -263,7 +271,7 @@ impl<S: SubnetManager> Driver<S> {
         if self.abort.take() {
             tracing::warn!("{}", Declined::TooLate);
         }
-        if !matches!(emptied, Emptied::Lost) {
+        if matches!(emptied, Emptied::Empty) {
             self.trail.enter(State::COMPLETED);
         }
         log.note("vacate", start_ns, self.subnet.now_ns(), self.subnet.smps().since(&before));
@@ -424,7 +432,7 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     async fn run_once(&mut self, log: &mut Log, plan: &Arc<Vetted>, first: Event) -> Result<(), DriverError> {
-        log.outcome = None;
+        (log.outcome, log.declined) = (None, false);
         log.last_waits.clear();
         self.subnet.reserve(plan.plan().reserved());
         let mut commands: VecDeque<Command> = self.first_commands(first).into();
@@ -676,6 +684,9 @@ impl<S: SubnetManager> Driver<S> {
                 self.running.both_halves &= plan.old() == plan.new_half();
                 self.running.layers = own.layers;
                 self.running.ways = plan.new_ways().cloned();
+                // What is routed again is to leave no more.
+                let Running { alive, routed, .. } = &self.running;
+                self.unemptied.retain(|plan| lacks(routed, &common(&plan.plan().draft().surviving, alive)));
             }
             // The split was undone. Once the spare entries are rewritten too, all tables are as before.
             Some(Outcome::CalledOff(_)) => {

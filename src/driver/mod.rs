@@ -34,10 +34,11 @@ use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::Half;
 use crate::journal::Journal;
 use crate::machine::{ChangeProgress, State, Ticket};
-use crate::plan::{MovedBy, Plan, Policy, Scheme};
+use crate::plan::{Draft, MovedBy, Plan, Policy, Scheme};
 use crate::routing::Engine;
 use crate::subnet::{Outlook, SubnetManager};
 use crate::tables::{Lft, NodeSlToVl, PathLayers, SlToVl, SubnetTables};
+use crate::vet::Vetted;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -165,6 +166,8 @@ pub struct Driver<S> {
     state: State,
     /// The halted change, if there is one.
     halted: Option<execution::HaltedChange>,
+    /// Plans of which what they took out is not known to be empty.
+    unemptied: Vec<Arc<Vetted>>,
     /// Whether a newcomer appeared during a change and no change has served it yet.
     noticed: bool,
     abort: AbortHandle,
@@ -197,6 +200,7 @@ impl<S: SubnetManager> Driver<S> {
             intent,
             state,
             halted: None,
+            unemptied: Vec::new(),
             noticed: false,
             abort,
             trail,
@@ -245,6 +249,12 @@ impl<S: SubnetManager> Driver<S> {
     /// The subnet as it is now.
     pub fn running(&self) -> &Running {
         &self.running
+    }
+
+    /// Changes whose new routing is in force, and of which it is not known that what they took out is empty: a loss has
+    /// cut them short.
+    pub fn unemptied(&self) -> impl Iterator<Item = &Draft> {
+        self.unemptied.iter().map(|plan| plan.plan().draft())
     }
 
     /// The state of the last change.

@@ -98,7 +98,7 @@ impl ChangeRecord {
     #[must_use]
     pub fn followed_by(self, next: ChangeRecord) -> ChangeRecord {
         let ChangeRecord { outcome, sweep, mut phases, mut plans, mut made, plan, mut not_held, restarts, .. } = self;
-        made.extend((outcome == Outcome::Completed).then_some(plan));
+        made.extend(matches!(outcome, Outcome::Completed | Outcome::CutShort).then_some(plan));
         made.extend(next.made);
         phases.extend(next.sweep);
         phases.extend(next.phases);

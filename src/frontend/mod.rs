@@ -371,7 +371,7 @@ impl Frontend {
 
     fn changed(&mut self, record: &ChangeRecord) -> Box<ChangeDone> {
         let done = self.done(record, self.history.cause.clone());
-        if record.outcome == Outcome::Completed {
+        if matches!(record.outcome, Outcome::Completed | Outcome::CutShort) {
             self.history.routed_by = Some(record.routed_by);
         }
         self.history.trouble = None;

@@ -35,7 +35,7 @@ use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running
 use crate::fabric::{Fabric, NodeId, PortId, difference};
 use crate::ids::{PortName, PortNum};
 use crate::machine::Outcome;
-use crate::plan::{self, Assumption, Lanes, Scheme};
+use crate::plan::{self, Assumption, Draft, Lanes, Scheme};
 use crate::subnet::{AWAY_NS, Manager, SubnetEvent, SubnetManager, WriteOrder};
 use crate::transport::Transport;
 use crate::wire;
@@ -519,6 +519,15 @@ impl<T: Transport> Upkeep<T> {
                     ))));
                 };
                 if !element.is_in(&running.routed) {
+                    let leaves =
+                        |draft: &Draft| FoundElement::missing_in(&draft.after, &draft.surviving).contains(&element);
+                    if self.driver.unemptied().any(leaves) {
+                        let element = element.describe(&running.known);
+                        return Err(OrderAnswer::Refused(format!(
+                            "the removal of {element} was cut short by a loss, and it is not known to be empty: take it back, \
+                             and remove it again"
+                        )));
+                    }
                     // It is set aside, or a switch that it belongs to is, and is to stay so when that is taken back.
                     if !dry_run {
                         self.aside.insert(element, &running.known);
@@ -537,7 +546,7 @@ impl<T: Transport> Upkeep<T> {
     /// Keeps elements out of the routing that a change has taken out although they are present: a user ordered it, and
     /// the manager that knew of the order is gone.
     pub(super) fn keep_aside(&mut self, record: &ChangeRecord) {
-        if record.outcome == Outcome::Completed {
+        if matches!(record.outcome, Outcome::Completed | Outcome::CutShort) {
             let Running { known, alive, .. } = self.driver.running();
             // The removal may have been planned anew for what was lost meanwhile: that plan does not show it any more.
             for plan in record.plans.iter().chain([&record.plan]) {

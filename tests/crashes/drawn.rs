@@ -311,6 +311,7 @@ fn live(case: &Case) -> Lived {
 /// tokens without end. Packets stood for ever before a port that an earlier manager had ARMED, towards a host that was
 /// left for later. Switches that only a newcomer led to counted as present, and each attempt to write there called the
 /// change off. A host that did not take the table that closes a half before a recovery kept the subnet from coming up.
+/// A flush waited for hosts that were back and not in use yet, whose send queues were full.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, DeviceSickens, LinkBounces, Revives, SwitchDies, SwitchRemoved};
@@ -483,6 +484,13 @@ fn what_went_wrong_once_does_not_again() {
         events: vec![(0, silent), (200_000, CableGoes(506)), (0, refuses)],
         offs: vec![],
         deaths: vec![(32, Successor::Standby), (1334, Successor::Itself), (436, Successor::Itself)],
+    });
+    let ignores = |which, attribute| DeviceSickens(which, sick(attribute, Sickness::Ignores, false));
+    live(&Case {
+        setting: Setting { load: 0.0005, seed: 130, ..agents("fat-tree:2,3") },
+        events: vec![(1_000_000, ignores(406, lanes)), (0, ignores(683, AttributeId::PortInfo))],
+        offs: vec![645, 596],
+        deaths: vec![(35, Successor::Standby), (80, Successor::Itself)],
     });
 }
 

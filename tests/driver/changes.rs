@@ -391,6 +391,14 @@ fn cut_short() -> CutShort {
     CutShort { bench, end_ns: report.phases[0].end_ns, spines: [spines[0], spines[1]] }
 }
 
+fn a_leaf(bench: &Bench) -> NodeId {
+    let has_hosts = |&id: &NodeId| {
+        let mut next = bench.fabric.ports_of(id).filter_map(|port| bench.fabric.neighbour(port));
+        next.any(|next| !bench.fabric.node(next).is_switch())
+    };
+    bench.fabric.switches().find(has_hosts).expect("a leaf")
+}
+
 #[test]
 fn a_second_death_while_what_leaves_is_vacated_does_not_wait_either() {
     let CutShort { mut bench, end_ns, spines: [first, second] } = cut_short();
@@ -451,11 +459,7 @@ fn an_abort_while_what_leaves_is_vacated_concerns_no_later_change() {
 #[test]
 fn a_follow_up_that_stands_still_and_is_resumed_is_followed_by_the_wait() {
     let CutShort { mut bench, end_ns, spines: [first, _] } = cut_short();
-    let leaf = bench.fabric.switches().find(|&id| {
-        let mut next = bench.fabric.ports_of(id).filter_map(|port| bench.fabric.neighbour(port));
-        next.any(|next| !bench.fabric.node(next).is_switch())
-    });
-    let leaf = leaf.expect("a leaf");
+    let leaf = a_leaf(&bench);
     let sick =
         SickAttribute { attribute: AttributeId::LinearForwardingTable, sickness: Sickness::Ignores, writes_only: true };
     let sickens = move |transport: &SimTransport| transport.with(|sim| sim.sicken_node(leaf, sick));
@@ -466,9 +470,24 @@ fn a_follow_up_that_stands_still_and_is_resumed_is_followed_by_the_wait() {
     transport.with(|sim| sim.heal_node(leaf));
     let again =
         drive(&transport, bench.driver.resume(), Vec::new()).expect("the port is there").expect("it stands still");
-    assert_eq!((&again.outcome, again.made.len()), (&Outcome::Completed, 1));
+    assert_eq!(again.outcome, Outcome::Completed);
     let last = again.phases.last().expect("some");
     assert_eq!((last.name, last.end_ns), ("vacate", end_ns), "{:?}", again.phases);
+}
+
+/// A switch says no longer how long it keeps packets: the spine may hold some, and is out of the routing all the same.
+#[test]
+fn what_leaves_and_is_never_known_to_be_empty_stays_out_of_the_routing() {
+    let CutShort { mut bench, spines: [first, _], .. } = cut_short();
+    let leaf = a_leaf(&bench);
+    let sick = SickAttribute { attribute: AttributeId::SwitchInfo, sickness: Sickness::Refuses, writes_only: false };
+    let sickens = move |transport: &SimTransport| transport.with(|sim| sim.sicken_node(leaf, sick));
+    let actions: Vec<TimedAction> = vec![kill(10 * MS, first), (10 * MS + 1, Box::new(sickens))];
+    let report = remove_root(&mut bench, actions).expect("it can be prepared");
+    assert_eq!(report.outcome, Outcome::CutShort, "{:?}", names(&report));
+    assert_eq!(bench.driver.unemptied().count(), 1);
+    assert!(!bench.driver.running().routed.node(bench.root).present);
+    assert_eq!(bench.driver.trail().take().last(), Some(&"cut-short"));
 }
 
 /// Of a leaf that leaves no switch keeps rows. What is routed next is the rest, and the leaf is empty when it would

@@ -618,7 +618,7 @@ pub enum ChangeOutcome {
     Completed,
     /// It was taken back.
     CalledOff,
-    /// It is halted, in a safe state.
+    /// It is halted in a safe state; or the new routing is in force, and what leaves is not known to be empty.
     Failed,
     /// It could not be routed, planned or proved; nothing was written.
     Refused,

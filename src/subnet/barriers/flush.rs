@@ -2,13 +2,13 @@
 
 use super::smp_data;
 use crate::drain::{FlushJudge, FlushReading, Flushed, Observer, StraysJudge, Ticket, Verdict};
-use crate::fabric::NodeId;
+use crate::fabric::{NodeId, PortId};
 use crate::ids::VlSet;
 use crate::subnet::manager::Manager;
 use crate::subnet::{Ask, RequestTarget, SubnetError};
 use crate::transport::Transport;
 use crate::wire::vendor::Flush;
-use crate::wire::{AttributeId, Method};
+use crate::wire::{AttributeId, Method, PortInfo, PortState};
 
 impl<T: Transport> Manager<T> {
     /// Waits until `lanes` are empty and nothing is latched for them: by age if the observer is age, otherwise by the
@@ -46,7 +46,7 @@ impl<T: Transport> Manager<T> {
     }
 
     pub(super) async fn flush_by_agents(&mut self, ticket: Ticket, lanes: VlSet) -> Result<Flushed, SubnetError> {
-        let devices = self.devices()?;
+        let devices = self.flushing_devices()?;
         let mut judge = FlushJudge::new(ticket, lanes, devices.iter().copied());
         let what = if lanes == VlSet::EMPTY { "every device".to_string() } else { format!("lanes {lanes}") };
         let mut wait = self.begin_wait(format!("flush of {what}"));
@@ -64,6 +64,20 @@ impl<T: Transport> Manager<T> {
             self.pause(&mut wait, || missing).await?;
             self.ask_about_flush(&mut judge, &waiting, Method::Get, lanes).await?;
         }
+    }
+
+    /// The devices that take part (F.1): those that some link joins to others. One that is back and not in use yet may
+    /// hold packets from before, which nothing takes and nothing meets.
+    fn flushing_devices(&self) -> Result<Vec<NodeId>, SubnetError> {
+        let fabric = &self.topology("waiting for a barrier")?.fabric;
+        let may_carry = |port: PortId| {
+            let known = self.port_infos.get(&fabric.port_name(port));
+            let is_up = |info: &PortInfo| matches!(info.port_state, PortState::Armed | PortState::Active);
+            fabric.peer(port).is_some() && known.is_none_or(is_up)
+        };
+        let mut devices = self.devices()?;
+        devices.retain(|&node| fabric.ports_of(node).any(may_carry));
+        Ok(devices)
     }
 
     async fn ask_about_flush(

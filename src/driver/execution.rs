@@ -1,71 +1,23 @@
 //! One change from `Begin` to its end: carries out commands one by one, and feeds their answers to the machine as
 //! events.
 
+use super::log::{CutShort, HaltedChange, Log};
 use super::standing::moved_alike;
-use super::{ChangeRecord, ChangeUnderWay, Driver, DriverError, PhaseRecord, Running, StandingChange};
+use super::{ChangeRecord, ChangeUnderWay, Driver, DriverError, Running, StandingChange};
 use super::{TEND_JOURNAL_NS, UNRECORDED_NS};
 use crate::change::Prepared;
 use crate::fabric::difference::{common, lacks};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::journal::ChangeBegun;
-use crate::machine::{self, CallOff, Command, Declined, Event, Outcome, State, Ticket, UNFINISHABLE};
-use crate::plan::{Assumption, Barrier, Draft, Phase, Plan, Scheme, Sending, Wave};
+use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
+use crate::plan::{Assumption, Barrier, Draft, Phase, Plan, Scheme, Sending};
 use crate::subnet::{Applied, Fence, FenceStage, Leaving, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::Write;
 use crate::vet::Vetted;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tracing::Instrument;
-
-/// How often it is asked whether what a change has taken out is empty, where no answer comes.
-const EMPTY_ATTEMPTS: usize = 3;
-
-/// What the driver records while a change runs.
-#[derive(Default)]
-struct Log {
-    phases: Vec<PhaseRecord>,
-    not_held: Vec<PortId>,
-    outcome: Option<Outcome>,
-    replan: bool,
-    /// Whether the change was to be called off and could not be: nothing more follows then.
-    declined: bool,
-    plans: Vec<Arc<Vetted>>,
-    made: Vec<Arc<Vetted>>,
-    restarts: usize,
-    /// When each of the plan's last waits began, in nanoseconds, by barrier of the last wave.
-    last_waits: BTreeMap<usize, u64>,
-    /// The change that a loss has cut short.
-    cut_short: Option<CutShort>,
-    /// Whether a second change was tried for what a first one has left of a loss.
-    is_tried_again: bool,
-    /// The last wave of which a write may have landed when the change was called off.
-    reached: Option<usize>,
-}
-
-/// A change that stands still.
-pub(super) struct HaltedChange {
-    under_way: ChangeUnderWay,
-    /// The change that is to end after it.
-    cut_short: Option<CutShort>,
-}
-
-/// A change that a loss has cut short: what it takes out is not known to be empty.
-#[derive(Clone)]
-struct CutShort {
-    plan: Arc<Vetted>,
-    /// Since when no entry leads into it, in nanoseconds.
-    since_ns: u64,
-}
-
-/// What became of the wait for it.
-enum Emptied {
-    Empty,
-    /// Something is gone, and is to be routed around first.
-    Lost,
-    /// Nothing shows it, and why.
-    Unknown(String),
-}
 
 impl<S: SubnetManager> Driver<S> {
     /// Runs a prepared change to its end, and then the change that a loss or arrival in the meantime requires.
@@ -166,116 +118,6 @@ impl<S: SubnetManager> Driver<S> {
         let earlier = cut_short.map(|cut| cut.plan).filter(|cut| !Arc::ptr_eq(cut, &plan));
         let stranded = earlier.iter().chain([&plan]).flat_map(omitted).collect();
         Ok(ChangeRecord { outcome, sweep: None, phases, plans, made, restarts, plan, routed_by, stranded, not_held })
-    }
-
-    /// The target of the change that is to follow; none if none is. Before that is so, what a change has taken out is
-    /// to be empty (W.6).
-    async fn goes_on_to(&mut self, log: &mut Log, own: &ChangeUnderWay) -> Result<Option<Fabric>, DriverError> {
-        if log.outcome == Some(Outcome::CutShort) {
-            let since_ns = log.last_waits.values().next().copied().unwrap_or(self.subnet.now_ns());
-            log.cut_short = Some(CutShort { plan: own.plan.clone(), since_ns });
-            self.unemptied.push(own.plan.clone());
-        }
-        loop {
-            if let Some(after) = self.followed_by(log, own.plan.plan()) {
-                return Ok(Some(after));
-            }
-            let Some(cut) = log.cut_short.clone() else { return Ok(None) };
-            match &log.outcome {
-                Some(Outcome::Completed | Outcome::CutShort) => {}
-                // The change for the loss was undone, the first one was not.
-                Some(Outcome::CalledOff(why)) => {
-                    log.outcome = Some(self.not_followed(log, why.to_string()));
-                    return Ok(None);
-                }
-                _ => return Ok(None),
-            }
-            log.outcome = match self.await_empty(log, &cut).await? {
-                Emptied::Lost => {
-                    log.replan = true;
-                    continue;
-                }
-                Emptied::Empty => {
-                    log.outcome = Some(Outcome::Completed);
-                    self.unemptied.retain(|plan| !Arc::ptr_eq(plan, &cut.plan));
-                    // The end of a change for the loss is recorded already.
-                    if Arc::ptr_eq(&cut.plan, &own.plan) {
-                        self.record_end(log);
-                    }
-                    Some(Outcome::Completed)
-                }
-                Emptied::Unknown(why) => Some(self.not_followed(log, why)),
-            };
-            return Ok(None);
-        }
-    }
-
-    /// The outcome where what was to follow a change cannot.
-    fn not_followed(&mut self, log: &Log, why: String) -> Outcome {
-        if log.cut_short.is_none() {
-            return Outcome::CalledOff(CallOff::Failure(why));
-        }
-        tracing::error!("{why}: it is not known when what was to leave is empty");
-        self.trail.enter(self.state.name());
-        if log.outcome == Some(Outcome::CutShort) {
-            self.record_end(log);
-        }
-        Outcome::CutShort
-    }
-
-    /// Waits until what a change has taken out is empty, after the changes for what was lost meanwhile. No entry leads
-    /// there since its last write: no later plan knows these elements.
-    async fn await_empty(&mut self, log: &mut Log, cut: &CutShort) -> Result<Emptied, DriverError> {
-        let plan = cut.plan.plan();
-        let Draft { after, stranded, .. } = plan.draft();
-        let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
-        self.trail.enter("vacating");
-        self.subnet.set_ways(plan.longest_way(), &switches_of(plan.draft()));
-        let (mut since_ns, mut failures) = (cut.since_ns, 0);
-        let mut left: VecDeque<u8> = plan.waves().last().into_iter().flat_map(vacated_rounds).collect();
-        let emptied = loop {
-            let Some(&rounds) = left.front() else { break Emptied::Empty };
-            // What the first change for a loss has left to a second one, which is not to wait either.
-            if self.running.has_lost_something() && !std::mem::replace(&mut log.is_tried_again, true) {
-                break Emptied::Lost;
-            }
-            let (ages, fenced, until_event) = (false, false, true);
-            let leaving = Leaving { after, omitted: stranded, rounds, since_ns, ages, fenced, until_event };
-            let ticket = self.state.take_ticket().expect("no change is in progress");
-            let failed = match self.subnet.vacate(ticket, plan.policy().observer, &leaving).await {
-                Ok(_) => {
-                    left.pop_front();
-                    since_ns = self.subnet.now_ns();
-                    continue;
-                }
-                Err(SubnetError::Changed) => false,
-                Err(error) => {
-                    let error = survivable(error)?;
-                    failures += 1;
-                    if failures == EMPTY_ATTEMPTS {
-                        break Emptied::Unknown(error.to_string());
-                    }
-                    true
-                }
-            };
-            let alive = self.running.alive.clone();
-            let seen = self.noticed_during_change(failed).await?;
-            if matches!(seen, Some(Event::Unfinishable)) {
-                break Emptied::Unknown(UNFINISHABLE.to_string());
-            }
-            if seen.is_some() && lacks(&self.running.alive, &common(&alive, &self.running.routed)) {
-                log.is_tried_again = false;
-                break Emptied::Lost;
-            }
-        };
-        if self.abort.take() {
-            tracing::warn!("{}", Declined::TooLate);
-        }
-        if matches!(emptied, Emptied::Empty) {
-            self.trail.enter(State::COMPLETED);
-        }
-        log.note("vacate", start_ns, self.subnet.now_ns(), self.subnet.smps().since(&before));
-        Ok(emptied)
     }
 
     /// Whether this driver moves sources as a plan has it.
@@ -404,7 +246,7 @@ impl<S: SubnetManager> Driver<S> {
 
     /// Puts the end of a change into the journal. A disk that refuses changes nothing about it: the next reader of the
     /// journal takes the change up in its last wave, and finds every write done.
-    fn record_end(&mut self, log: &Log) {
+    pub(super) fn record_end(&mut self, log: &Log) {
         if let (Some(journal), Some(outcome)) = (&mut self.journal, &log.outcome)
             && let Err(error) = journal.ended(self.subnet.now_ns(), outcome)
         {
@@ -414,7 +256,7 @@ impl<S: SubnetManager> Driver<S> {
 
     /// The next target of the routing, if the machine asked for a new plan: the part of the plan's target that is
     /// alive. After a loss, newcomers wait for the change after that (G.6).
-    fn followed_by(&mut self, log: &mut Log, plan: &Plan) -> Option<Fabric> {
+    pub(super) fn followed_by(&mut self, log: &mut Log, plan: &Plan) -> Option<Fabric> {
         if !std::mem::take(&mut log.replan) {
             return None;
         }
@@ -503,7 +345,7 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// What the machine is to know of what the subnet has reported, or of why a command has `failed`, if anything.
-    async fn noticed_during_change(&mut self, failed: bool) -> Result<Option<Event>, DriverError> {
+    pub(super) async fn noticed_during_change(&mut self, failed: bool) -> Result<Option<Event>, DriverError> {
         let mut noticed = false;
         while let Some(event) = self.subnet.pending_event() {
             tracing::info!(?event, "the subnet reports a change");
@@ -708,27 +550,6 @@ impl<S: SubnetManager> Driver<S> {
     }
 }
 
-impl Log {
-    /// Adds to the current phase, or begins the next.
-    fn note(&mut self, name: &'static str, start_ns: u64, end_ns: u64, smps: SmpCounts) {
-        match self.phases.last_mut().filter(|last| last.name == name) {
-            Some(last) => {
-                last.end_ns = end_ns;
-                last.smps.add(&smps);
-            }
-            None => self.phases.push(PhaseRecord { name, start_ns, end_ns, smps }),
-        }
-    }
-}
-
-/// The rounds of each *vacated* that ends a wave.
-fn vacated_rounds(wave: &Wave) -> impl Iterator<Item = u8> {
-    wave.barriers.iter().filter_map(|barrier| match barrier {
-        Barrier::Vacated(rounds) => Some(*rounds),
-        _ => None,
-    })
-}
-
 /// The end ports that a change brings up.
 fn newcomers(plan: &Plan) -> Vec<PortId> {
     plan.draft().surviving.end_ports().filter(|&port| plan.has_come(port)).collect()
@@ -758,7 +579,7 @@ fn initial_blocks(plan: &Plan, reached: usize) -> Vec<Write> {
 }
 
 /// The switches that packets may be in while a plan runs.
-fn switches_of(draft: &Draft) -> Vec<NodeId> {
+pub(super) fn switches_of(draft: &Draft) -> Vec<NodeId> {
     let mut switches: Vec<NodeId> = draft.before.switches().chain(draft.after.switches()).collect();
     switches.sort_unstable();
     switches.dedup();
@@ -792,6 +613,6 @@ fn awaited<P>(
 }
 
 /// Returns an error that the machine can handle, or fails: without the manager's own port it can handle none.
-fn survivable(error: SubnetError) -> Result<SubnetError, SubnetError> {
+pub(super) fn survivable(error: SubnetError) -> Result<SubnetError, SubnetError> {
     if error.is_fatal() { Err(error) } else { Ok(error) }
 }

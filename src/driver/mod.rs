@@ -11,9 +11,11 @@
 //! (`machine`).
 
 mod ahead;
+mod emptying;
 mod error;
 mod execution;
 mod foreseen;
+mod log;
 mod record;
 mod shortfall;
 mod sighting;
@@ -165,7 +167,7 @@ pub struct Driver<S> {
     intent: Intent,
     state: State,
     /// The halted change, if there is one.
-    halted: Option<execution::HaltedChange>,
+    halted: Option<log::HaltedChange>,
     /// Plans of which what they took out is not known to be empty.
     unemptied: Vec<Arc<Vetted>>,
     /// Whether a newcomer appeared during a change and no change has served it yet.

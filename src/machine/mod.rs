@@ -13,7 +13,7 @@ mod event;
 mod progress;
 
 pub use event::{CUT_SHORT, CallOff, ChangePosition, Command, Declined, Event, Outcome, UNFINISHABLE};
-pub use progress::ChangeProgress;
+pub use progress::{ATTEMPTS, ChangeProgress};
 
 pub use crate::drain::Ticket;
 use crate::plan::Barrier;

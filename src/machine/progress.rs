@@ -9,7 +9,7 @@ use crate::vet::Vetted;
 use std::sync::Arc;
 
 /// The number of times that a question is asked before the machine halts and waits to be resumed (C.2).
-const ATTEMPTS: u8 = 3;
+pub const ATTEMPTS: u8 = 3;
 
 /// A change in progress.
 #[derive(Clone, Debug)]

@@ -148,9 +148,9 @@ impl FromStr for Mtu {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Mtu, String> {
-        let bytes = text.parse().ok();
-        let found = (1..=5).map(Mtu::from).find(|mtu| mtu.bytes() == bytes);
-        found.filter(|_| bytes.is_some()).ok_or_else(|| "expected 256, 512, 1024, 2048 or 4096 bytes".to_string())
+        let of_bytes = |bytes| (1..=5).map(Mtu::from).find(|mtu| mtu.bytes() == Some(bytes));
+        let found = text.parse().ok().and_then(of_bytes);
+        found.ok_or_else(|| "expected 256, 512, 1024, 2048 or 4096 bytes".to_string())
     }
 }
 

@@ -1,7 +1,7 @@
 //! A driver on a simulated subnet under traffic, and what may happen to the subnet meanwhile.
 
 use crate::support::with_tables::with_tables;
-use reconfig::driver::{ChangeRecord, Driver, Intent, Running};
+use reconfig::driver::{ChangeRecord, Driver, DriverError, Intent, Running};
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::ids::{Half, Lid, Lmc};
@@ -127,6 +127,20 @@ pub fn tables_match(bench: &Bench, tables: &SubnetTables, alive: &Fabric) {
 
 pub fn names(report: &ChangeRecord) -> Vec<&'static str> {
     report.phases.iter().map(|phase| phase.name).collect()
+}
+
+/// A planned removal of the root, one host of which is never cut off.
+pub fn remove_root(bench: &mut Bench, actions: Vec<TimedAction>) -> Result<ChangeRecord, DriverError> {
+    let transport = bench.transport.clone();
+    let after = Arc::new(bench.fabric.without_nodes(&[bench.root]));
+    transport.with(|sim| sim.run(MS / 10, false));
+    drive(&transport, bench.driver.change_to(after), actions)
+}
+
+/// Whether a switch is a leaf.
+pub fn has_hosts(fabric: &Fabric, switch: NodeId) -> bool {
+    let mut next = fabric.ports_of(switch).filter_map(|port| fabric.neighbour(port));
+    next.any(|next| !fabric.node(next).is_switch())
 }
 
 /// Brings a node back.

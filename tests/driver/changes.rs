@@ -1,30 +1,21 @@
 //! The driver on a simulated subnet under traffic: every observer and scheme, losses, aborts, changes during changes.
 
 use crate::driver::bench::{
-    Bench, MS, PHASES, TimedAction, at_rest, bench, bench_by, drive, kill, light, names, policy, revive, tables_match,
+    Bench, MS, PHASES, TimedAction, at_rest, bench, drive, has_hosts, kill, light, names, policy, remove_root,
+    tables_match,
 };
-use reconfig::driver::{ChangeRecord, DriverError, Intent};
+use reconfig::driver::{ChangeRecord, Intent};
 use reconfig::fabric::{Fabric, NodeId};
-use reconfig::ids::{Half, Lid};
+use reconfig::ids::Half;
 use reconfig::lid;
 use reconfig::machine::{CallOff, Outcome, State};
 use reconfig::plan::{self, Arming, Assumption, LanePartition, Lanes, Observer, Policy, Scheme};
-use reconfig::routing::{Demand, Engine, FatTree, RouteError, UpDown};
-use reconfig::sim::{SickAttribute, Sickness, SimConfig, SimTransport};
+use reconfig::routing::{Demand, Engine, RouteError, UpDown};
+use reconfig::sim::SimConfig;
 use reconfig::subnet::{SubnetManager, WriteOrder};
 use reconfig::tables::RoutingFunction;
 use reconfig::wire::AttributeId;
-use std::cell::Cell;
-use std::rc::Rc;
 use std::sync::Arc;
-
-/// A planned removal of the root, one host of which is never cut off.
-fn remove_root(bench: &mut Bench, actions: Vec<TimedAction>) -> Result<ChangeRecord, DriverError> {
-    let transport = bench.transport.clone();
-    let after = Arc::new(bench.fabric.without_nodes(&[bench.root]));
-    transport.with(|sim| sim.run(MS / 10, false));
-    drive(&transport, bench.driver.change_to(after), actions)
-}
 
 #[test]
 fn every_observer_sees_a_planned_change_through() {
@@ -263,13 +254,8 @@ fn an_abort_while_tables_are_written_takes_them_back() {
 
 /// A spine switch that is not the root: without it and the root two are left.
 fn second(bench: &Bench) -> NodeId {
-    let hosts = |&id: &NodeId| {
-        bench
-            .fabric
-            .ports_of(id)
-            .any(|port| bench.fabric.neighbour(port).is_some_and(|neighbour| !bench.fabric.node(neighbour).is_switch()))
-    };
-    bench.fabric.switches().find(|id| *id != bench.root && !hosts(id)).expect("four spines")
+    let is_spine = |&id: &NodeId| id != bench.root && !has_hosts(&bench.fabric, id);
+    bench.fabric.switches().find(is_spine).expect("four spines")
 }
 
 #[test]
@@ -303,248 +289,6 @@ fn a_death_after_the_swap_waits_for_the_end() {
     let alive = bench.driver.running().alive.clone();
     tables_match(&bench, &bench.driver.running().tables.clone(), &alive);
     assert_eq!(at_rest(&bench).lost_to_change, 0);
-}
-
-/// The root removed as planned, by entries alone and by age, while something happens to the subnet.
-fn removed_by_age(actions: impl FnOnce(&Bench) -> Vec<TimedAction>) -> (Bench, ChangeRecord) {
-    let config = SimConfig { switch_lifetime_ns: 4096 << 12, ..light() };
-    let mut bench = bench("fat-tree:4,2", config, Scheme::Ordered, policy(Observer::Lifetime));
-    let actions = actions(&bench);
-    let report = remove_root(&mut bench, actions).expect("it can be prepared");
-    (bench, report)
-}
-
-/// Counts the entries for hosts that lead to a switch.
-fn leading_to(transport: &SimTransport, fabric: &Fabric, dead: NodeId) -> usize {
-    let towards = |switch: NodeId, lid: Lid| {
-        let output = transport.with(|sim| sim.output(switch, lid))?;
-        fabric.neighbour(fabric.port_at(switch, output)?)
-    };
-    let lids: Vec<Lid> = fabric.end_ports().flat_map(|port| fabric.half_lids(port, Half::Lower)).collect();
-    let leads = |switch| lids.iter().filter(|&&lid| towards(switch, lid) == Some(dead)).count();
-    fabric.switches().map(leads).sum()
-}
-
-#[test]
-fn a_death_while_what_leaves_is_vacated_is_routed_around_at_once() {
-    let (bench, whole) = removed_by_age(|_| Vec::new());
-    let (start_ns, end_ns) = (whole.phases[0].start_ns, whole.phases[0].end_ns);
-    assert!(end_ns - start_ns > 40 * MS, "it waits: {:?}", whole.phases);
-    let has_hosts = |&id: &NodeId| {
-        let next = bench.fabric.ports_of(id).filter_map(|port| bench.fabric.neighbour(port));
-        next.into_iter().any(|next| !bench.fabric.node(next).is_switch())
-    };
-    let crossed = |switch: NodeId| leading_to(&bench.transport, &bench.fabric, switch);
-    let spines = bench.fabric.switches().filter(|switch| !has_hosts(switch));
-    let dead = spines.max_by_key(|&switch| crossed(switch)).expect("some");
-    assert!(crossed(dead) > 0, "paths lead over it");
-    // Within the wait, and before the writes are acknowledged.
-    for at_ns in [(start_ns + end_ns) / 2, start_ns + 10_000] {
-        let later = Rc::new(Cell::new(None));
-        let (bench, report) = removed_by_age(|bench| {
-            let (fabric, later) = (bench.fabric.clone(), later.clone());
-            let count = move |transport: &SimTransport| later.set(Some(leading_to(transport, &fabric, dead)));
-            vec![kill(at_ns, dead), (at_ns + 8 * MS, Box::new(count))]
-        });
-        assert_eq!(later.get(), Some(0), "entries lead to the dead switch after 8 ms, {at_ns} ns");
-        assert_eq!((&report.outcome, report.restarts, report.made.len()), (&Outcome::Completed, 1, 1));
-        let running = bench.driver.running();
-        assert!(running.alive.node(bench.root).present, "it is to leave, and has not left");
-        assert!(
-            ![dead, bench.root].iter().any(|&gone| running.routed.node(gone).present),
-            "both are out of the routing"
-        );
-        // What leaves is vacated all the same, no later than without the loss.
-        let last = report.phases.last().expect("some");
-        assert_eq!(
-            (last.name, last.end_ns / MS - end_ns / MS),
-            ("vacate", u64::from(at_ns < MS)),
-            "{:?}",
-            report.phases
-        );
-        tables_match(&bench, &running.tables.clone(), &running.alive.clone());
-        assert_eq!(at_rest(&bench).lost_to_change, 0);
-    }
-}
-
-/// Where the first spine leaves and another one has died within the wait.
-struct CutShort {
-    bench: Bench,
-    /// When the wait would have ended without a loss.
-    end_ns: u64,
-    /// The spine that died, and one that is left.
-    spines: [NodeId; 2],
-}
-
-fn cut_short() -> CutShort {
-    let (whole, report) = removed_by_age(|_| Vec::new());
-    let crossed = |switch: &NodeId| leading_to(&whole.transport, &whole.fabric, *switch);
-    let has_hosts = |id: NodeId| {
-        let mut next = whole.fabric.ports_of(id).filter_map(|port| whole.fabric.neighbour(port));
-        next.any(|next| !whole.fabric.node(next).is_switch())
-    };
-    let spines = whole.fabric.switches().filter(|&id| id != whole.root && !has_hosts(id));
-    let mut spines: Vec<NodeId> = spines.collect();
-    spines.sort_by_key(|spine| std::cmp::Reverse(crossed(spine)));
-    let config = SimConfig { switch_lifetime_ns: 4096 << 12, ..light() };
-    let bench = bench("fat-tree:4,2", config, Scheme::Ordered, policy(Observer::Lifetime));
-    CutShort { bench, end_ns: report.phases[0].end_ns, spines: [spines[0], spines[1]] }
-}
-
-fn a_leaf(bench: &Bench) -> NodeId {
-    let has_hosts = |&id: &NodeId| {
-        let mut next = bench.fabric.ports_of(id).filter_map(|port| bench.fabric.neighbour(port));
-        next.any(|next| !bench.fabric.node(next).is_switch())
-    };
-    bench.fabric.switches().find(has_hosts).expect("a leaf")
-}
-
-#[test]
-fn a_second_death_while_what_leaves_is_vacated_does_not_wait_either() {
-    let CutShort { mut bench, end_ns, spines: [first, second] } = cut_short();
-    let report =
-        remove_root(&mut bench, vec![kill(10 * MS, first), kill(20 * MS, second)]).expect("it can be prepared");
-    assert_eq!(
-        (&report.outcome, report.plans.len()),
-        (&Outcome::Completed, report.restarts + 1),
-        "{:?}",
-        names(&report)
-    );
-    assert_eq!(report.phases.last().expect("some").end_ns, end_ns);
-    let running = bench.driver.running();
-    assert!(![first, second, bench.root].iter().any(|&gone| running.routed.node(gone).present));
-    tables_match(&bench, &running.tables.clone(), &running.alive.clone());
-    assert_eq!(at_rest(&bench).lost_to_change, 0);
-}
-
-#[test]
-fn a_cable_that_bounces_while_what_leaves_is_vacated_is_taken_on_again() {
-    let CutShort { mut bench, end_ns, spines: [first, second] } = cut_short();
-    let port = bench.fabric.ports_of(second).find(|&port| bench.fabric.peer(port).is_some()).expect("a spine");
-    let state = Rc::new(Cell::new(None));
-    let seen = state.clone();
-    let report = remove_root(
-        &mut bench,
-        vec![
-            kill(10 * MS, first),
-            (20 * MS, Box::new(move |transport| transport.with(|sim| sim.kill(port)))),
-            (20 * MS + 2_000, Box::new(move |transport| transport.with(|sim| sim.revive(port)))),
-            (35 * MS, Box::new(move |transport| seen.set(Some(transport.with(|sim| sim.port_state(port)))))),
-        ],
-    )
-    .expect("it can be prepared");
-    assert_eq!((&report.outcome, report.phases.last().expect("some").end_ns), (&Outcome::Completed, end_ns));
-    assert_eq!(state.get(), Some(reconfig::wire::PortState::Active), "it carries data long before the wait ends");
-}
-
-#[test]
-fn an_abort_while_what_leaves_is_vacated_concerns_no_later_change() {
-    for dies in [false, true] {
-        let CutShort { mut bench, spines: [first, second], .. } = cut_short();
-        let handle = bench.driver.abort_handle();
-        let mut actions: Vec<TimedAction> = vec![(20 * MS, Box::new(move |_| handle.abort()))];
-        actions.extend(dies.then(|| kill(10 * MS, first)));
-        let report = remove_root(&mut bench, actions).expect("it can be prepared");
-        assert_eq!(report.outcome, Outcome::Completed, "{dies}");
-        let running = bench.driver.running();
-        let after = Arc::new(running.alive.without_nodes(&[bench.root, if dies { second } else { first }]));
-        bench.driver.intend(Intent::by(Arc::new(UpDown::default()), Scheme::Double, policy(Observer::Token)));
-        let transport = bench.transport.clone();
-        let next = drive(&transport, bench.driver.change_to(after), Vec::new()).expect("it can be prepared");
-        assert_eq!(next.outcome, Outcome::Completed, "{dies}");
-    }
-}
-
-/// What leaves is not empty because the change for the loss has stood still.
-#[test]
-fn a_follow_up_that_stands_still_and_is_resumed_is_followed_by_the_wait() {
-    let CutShort { mut bench, end_ns, spines: [first, _] } = cut_short();
-    let leaf = a_leaf(&bench);
-    let sick =
-        SickAttribute { attribute: AttributeId::LinearForwardingTable, sickness: Sickness::Ignores, writes_only: true };
-    let sickens = move |transport: &SimTransport| transport.with(|sim| sim.sicken_node(leaf, sick));
-    let actions: Vec<TimedAction> = vec![(9 * MS, Box::new(sickens)), kill(10 * MS, first)];
-    let report = remove_root(&mut bench, actions).expect("it can be prepared");
-    assert!(matches!(report.outcome, Outcome::Failed { state: "rewriting", .. }), "{:?}", report.outcome);
-    let transport = bench.transport.clone();
-    transport.with(|sim| sim.heal_node(leaf));
-    let again =
-        drive(&transport, bench.driver.resume(), Vec::new()).expect("the port is there").expect("it stands still");
-    assert_eq!(again.outcome, Outcome::Completed);
-    let last = again.phases.last().expect("some");
-    assert_eq!((last.name, last.end_ns), ("vacate", end_ns), "{:?}", again.phases);
-}
-
-/// A switch says no longer how long it keeps packets: the spine may hold some, and is out of the routing all the same.
-#[test]
-fn what_leaves_and_is_never_known_to_be_empty_stays_out_of_the_routing() {
-    let CutShort { mut bench, spines: [first, _], .. } = cut_short();
-    let leaf = a_leaf(&bench);
-    let sick = SickAttribute { attribute: AttributeId::SwitchInfo, sickness: Sickness::Refuses, writes_only: false };
-    let sickens = move |transport: &SimTransport| transport.with(|sim| sim.sicken_node(leaf, sick));
-    let actions: Vec<TimedAction> = vec![kill(10 * MS, first), (10 * MS + 1, Box::new(sickens))];
-    let report = remove_root(&mut bench, actions).expect("it can be prepared");
-    assert_eq!(report.outcome, Outcome::CutShort, "{:?}", names(&report));
-    assert_eq!(bench.driver.unemptied().count(), 1);
-    assert!(!bench.driver.running().routed.node(bench.root).present);
-    assert_eq!(bench.driver.trail().take().last(), Some(&"cut-short"));
-}
-
-/// Of a leaf that leaves no switch keeps rows. What is routed next is the rest, and the leaf is empty when it would
-/// have been. A cable of its own is no loss to anybody.
-#[test]
-fn a_removal_that_cuts_off_hosts_is_cut_short_by_what_the_rest_has_lost_alone() {
-    let removed = |dying: &str| {
-        let config = SimConfig { switch_lifetime_ns: 4096 << 12, ..light() };
-        let engine: Arc<dyn Engine> = Arc::new(FatTree);
-        let mut bench = bench_by("fat-tree:2,3", config, Scheme::Ordered, policy(Observer::Lifetime), engine);
-        let (fabric, transport) = (bench.fabric.clone(), bench.transport.clone());
-        let named = |name: &str| fabric.nodes().find(|(_, node)| node.description == name).expect("it is there").0;
-        let leaf = named("leaf-2");
-        let hosts = fabric.ports_of(leaf).filter_map(|port| fabric.peer(port)).map(|port| fabric.port(port).node);
-        let gone: Vec<NodeId> = hosts.filter(|&node| !fabric.node(node).is_switch()).chain([leaf]).collect();
-        assert!(!gone.contains(&fabric.port(bench.driver.running().sm).node), "the manager stays");
-        let cable = fabric
-            .ports_of(leaf)
-            .find(|&port| fabric.neighbour(port).is_some_and(|next| fabric.node(next).is_switch()));
-        let actions: Vec<TimedAction> = match dying {
-            "" => Vec::new(),
-            "its cable" => {
-                let cable = cable.expect("an uplink");
-                vec![(20 * MS, Box::new(move |transport| transport.with(|sim| sim.kill(cable))))]
-            }
-            name => vec![kill(20 * MS, named(name))],
-        };
-        let after = Arc::new(fabric.without_nodes(&gone));
-        let report = drive(&transport, bench.driver.change_to(after), actions).expect("it can be prepared");
-        assert_eq!((&report.outcome, report.stranded.len()), (&Outcome::Completed, gone.len() - 1), "{dying}");
-        let running = bench.driver.running();
-        assert!(!running.routed.node(leaf).present && !running.has_lost_something(), "{dying}");
-        (report.phases.last().expect("some").end_ns, report.restarts)
-    };
-    let (end_ns, _) = removed("");
-    assert!(end_ns > 40 * MS);
-    assert_eq!([removed("core-1"), removed("its cable")], [(end_ns, 1), (end_ns, 0)]);
-}
-
-#[test]
-fn a_removal_that_waits_is_not_cut_short_by_what_returns() {
-    let waits = |returns: bool| {
-        let config = SimConfig { switch_lifetime_ns: 4096 << 12, ..light() };
-        let mut bench = bench("fat-tree:4,2", config, Scheme::Ordered, policy(Observer::Lifetime));
-        let (transport, spine) = (bench.transport.clone(), second(&bench));
-        let lost = drive(&transport, bench.driver.await_loss(20 * MS), vec![kill(MS / 10, spine)]);
-        assert_eq!(lost.expect("the rest can be routed").expect("a trap was sent").outcome, Outcome::Completed);
-        let begin_ns = transport.with(|sim| sim.now_ns());
-        let actions = if returns { vec![revive(begin_ns + 25 * MS, spine)] } else { Vec::new() };
-        let after = Arc::new(bench.driver.running().alive.without_nodes(&[bench.root]));
-        let report = drive(&transport, bench.driver.change_to(after), actions).expect("it can be prepared");
-        assert_eq!((&report.outcome, report.restarts), (&Outcome::Completed, 0), "{:?}", names(&report));
-        assert!(!bench.driver.running().routed.node(bench.root).present);
-        report.phases.last().expect("some").end_ns - begin_ns
-    };
-    let [undisturbed, disturbed] = [false, true].map(waits);
-    assert!(undisturbed > 40 * MS && disturbed == undisturbed, "it waits on: {undisturbed}, {disturbed}");
 }
 
 #[test]

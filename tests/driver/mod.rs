@@ -3,6 +3,7 @@
 mod adaptive;
 mod bench;
 mod changes;
+mod cut_short;
 mod deaf;
 mod failures;
 mod fence;

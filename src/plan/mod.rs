@@ -35,7 +35,9 @@ pub use lanes::Lanes;
 pub use policy::{Arming, LanePartition, MovedBy, Observer, Phase, Policy, Scheme, TurnedBack, UnknownName};
 pub use reserved::UNRESERVED;
 pub(crate) use scheme::close_writes;
-pub use scheme::{PlanInput, PlanSize, TableStep, plan, size_of_double, sl_to_vl_pairs, writes_between, writes_to};
+pub use scheme::{
+    PlanInput, PlanSize, TableStep, entries_between, plan, size_of_double, sl_to_vl_pairs, writes_between, writes_to,
+};
 pub use wave::{Barrier, Sending, Wave};
 
 use crate::fabric::{Fabric, NodeId, PortId};

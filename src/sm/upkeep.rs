@@ -33,13 +33,14 @@ use crate::change::{self, Prepared};
 use crate::drain::Ticket;
 use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running, Sighting};
 use crate::fabric::{Fabric, NodeId, PortId, difference};
-use crate::ids::{PortName, PortNum};
+use crate::ids::{PortMask, PortName, PortNum};
 use crate::machine::Outcome;
 use crate::plan::{self, Assumption, Draft, Lanes, Scheme};
 use crate::subnet::{AWAY_NS, Manager, SubnetEvent, SubnetManager, WriteOrder};
+use crate::tables::Lft;
 use crate::transport::Transport;
 use crate::wire;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The longest that the manager listens to the subnet, or watches the master, before it checks for orders.
@@ -811,6 +812,12 @@ impl<T: Transport> Upkeep<T> {
         let used = self.aside.out_of(&running.alive);
         let manager = &mut self.driver.subnet_mut().manager;
         let down = ports_to_set_up(&used, |port| manager.port_info(port));
+        if let Some(lfts) = without_entries_into(&running, &down) {
+            let writes = plan::entries_between(&running.alive, Some(&running.tables.lfts), &lfts);
+            manager.apply(&running.alive, &writes, WriteOrder::Any).await?;
+            self.driver.record_tables(lfts, running.both_halves);
+        }
+        let manager = &mut self.driver.subnet_mut().manager;
         set_up::configure(manager, &Basis::of(&running, &context.config), &down).await?;
         // Tables of newcomers that another manager has brought up.
         partitions::read_unknown(manager, &running.alive).await
@@ -919,6 +926,30 @@ fn ports_to_set_up<'a>(fabric: &Fabric, info: impl Fn(PortId) -> Option<&'a wire
     };
     let cabled = |port: PortId| fabric.peer(port).is_some() && awaits_set_up(info(port));
     fabric.ports().map(|(id, _)| id).filter(|&id| cabled(id) || owns(id)).collect()
+}
+
+/// The tables in force without entries that lead into some ports over cables that the routing does not use; `None` if
+/// there are none. Tables that were adopted may have such entries, and packets meet the same fate without them as they
+/// did while these ports were down. Before an ARMED port they would stand, and no token would pass them.
+fn without_entries_into(running: &Running, ports: &[PortId]) -> Option<Vec<Arc<Lft>>> {
+    let mut unused: BTreeMap<NodeId, PortMask> = BTreeMap::new();
+    for &port in ports {
+        let at = running.alive.port(port);
+        // The tables of what is not routed yet are written whole.
+        if at.num != PortNum::ZERO && running.routed.node(at.node).present && running.routed.peer(port).is_none() {
+            unused.entry(at.node).or_default().insert(at.num);
+        }
+    }
+    let mut lfts = running.tables.lfts.clone();
+    let mut has_some = false;
+    for (switch, unused) in unused {
+        let table = lfts[switch.index()].clone();
+        for (lid, _) in table.routes().filter(|&(_, output)| unused.contains(output)) {
+            Arc::make_mut(&mut lfts[switch.index()]).set(lid, PortNum::NO_ROUTE);
+            has_some = true;
+        }
+    }
+    has_some.then_some(lfts)
 }
 
 /// Whether the published state is still current. Compared by address, since the manager replaces what changes and

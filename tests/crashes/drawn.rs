@@ -314,7 +314,7 @@ fn live(case: &Case) -> Lived {
 /// A flush waited for hosts that were back and not in use yet, whose send queues were full.
 #[test]
 fn what_went_wrong_once_does_not_again() {
-    use Drawn::{CableGoes, DeviceSickens, LinkBounces, Revives, SwitchDies, SwitchRemoved};
+    use Drawn::{CableGoes, DeviceSickens, HostDies, LinkBounces, Revives, SwitchDies, SwitchRemoved};
     let agents = |topology| Setting {
         topology,
         auto: false,
@@ -491,6 +491,18 @@ fn what_went_wrong_once_does_not_again() {
         events: vec![(1_000_000, ignores(406, lanes)), (0, ignores(683, AttributeId::PortInfo))],
         offs: vec![645, 596],
         deaths: vec![(35, Successor::Standby), (80, Successor::Itself)],
+    });
+    let refuses = DeviceSickens(756, sick(AttributeId::LinearForwardingTable, Sickness::Refuses, false));
+    let ignores = DeviceSickens(20, sick(AttributeId::PortInfo, Sickness::Ignores, true));
+    live(&Case {
+        setting: Setting { load: 0.001, seed: 115, ..agents("torus:3x3,1") },
+        events: vec![(10_000_000, HostDies(905)), (200_000, refuses), (10_000_000, ignores)],
+        offs: vec![629, 634],
+        deaths: vec![
+            (60, Successor::ItselfWithoutJournal),
+            (11, Successor::Standby),
+            (47, Successor::ItselfWithoutJournal),
+        ],
     });
 }
 

@@ -343,15 +343,18 @@ fn lane_writes(fabric: &Fabric, node: NodeId, table: SlToVl, chosen: impl Fn(Por
 /// blocks in OpenSM's order, and SL-to-VL tables where a single `table` is wanted everywhere. If nothing is known of
 /// the devices (`held` is none), everything is written.
 pub fn writes_between(fabric: &Fabric, held: Option<&SubnetTables>, lfts: &[Arc<Lft>], table: SlToVl) -> Vec<Write> {
-    let most = lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);
-    let held_blocks = |held: &SubnetTables| held.lfts.iter().map(|lft| lft.blocks()).max().unwrap_or(0);
-    let most = most.max(held.map_or(0, held_blocks));
-    let mut writes = block_writes(&by_guid(fabric), most, lfts, |switch, block, entries| {
-        held.is_none_or(|held| held.lfts[switch.index()].slice(block) != entries)
-    });
+    let mut writes = entries_between(fabric, held.map(|held| held.lfts.as_slice()), lfts);
     let chosen = |node, input, output| held.is_none_or(|held| differs(held, table)(node, input, output));
     writes.extend(sl_to_vl_writes(fabric, table, chosen));
     writes
+}
+
+/// The forwarding blocks of [`writes_between`].
+pub fn entries_between(fabric: &Fabric, held: Option<&[Arc<Lft>]>, lfts: &[Arc<Lft>]) -> Vec<Write> {
+    let most = held.into_iter().flatten().chain(lfts).map(|lft| lft.blocks()).max().unwrap_or(0);
+    block_writes(&by_guid(fabric), most, lfts, |switch, block, entries| {
+        held.is_none_or(|held| held[switch.index()].slice(block) != entries)
+    })
 }
 
 /// All writes to a few devices of which nothing is known, as of [`writes_between`].

@@ -109,11 +109,11 @@ pub(super) struct Arguments {
     partition: choice::PartitionArguments,
     #[command(flatten)]
     reserved: choice::ReservedArguments,
-    /// MTU of the IPoIB broadcast groups: 256, 512, 1024, 2048 or 4096 bytes. It is `mtu=` of a group in OpenSM's
-    /// partitions.conf, where 4 stands for 2048 and 5 for 4096. Ports with a smaller one cannot join.
+    /// MTU of the IPoIB broadcast groups: 256, 512, 1024, 2048 or 4096 bytes. OpenSM's partitions.conf calls it `mtu=`
+    /// (4: 2048, 5: 4096). A port with a smaller MTU cannot join.
     #[arg(long, value_name = "BYTES", default_value = "2048", requires = "reserved_sl")]
     ipoib_mtu: Mtu,
-    /// Rate of the IPoIB broadcast groups, in Gb/s: `rate=` there. Slower ports cannot join.
+    /// Rate of the IPoIB broadcast groups, in Gb/s. OpenSM's partitions.conf calls it `rate=`. Slower ports cannot join.
     #[arg(long, value_name = "GBPS", default_value = "10", requires = "reserved_sl")]
     ipoib_rate: PathRate,
     #[command(flatten)]

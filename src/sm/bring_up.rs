@@ -622,7 +622,8 @@ fn log_lost(known: &Fabric, fabric: &Fabric) {
     let what = difference::moved(known, fabric).unwrap_or_default();
     tracing::warn!(
         what,
-        "happened while no manager was there: the tables are adopted as those of the subnet before, and led around it next"
+        "this happened while no manager ran: the tables are adopted as they were before it, and the next change routes around \
+         it"
     );
 }
 

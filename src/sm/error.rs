@@ -135,10 +135,10 @@ pub enum SmError {
         /// How it fails.
         why: Box<SmError>,
     },
-    /// The manager was stopped beside what it has not ended.
+    /// The manager was stopped before a change or a recovery ended.
     #[error(
-        "stopped beside a change or a recovery that has not ended: {ends} end ports discard what their hosts send on some \
-         service levels; start the manager again, or look and open them by hand (`reconfig rescue`, with --clear)"
+        "the manager stopped before a change or a recovery ended: {ends} end ports discard what their hosts send on some \
+         service levels; start it again, or inspect and open the ports with `reconfig rescue` (`--clear`)"
     )]
     LeftBehind {
         /// How many end ports are known to discard something.

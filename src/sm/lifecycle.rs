@@ -925,7 +925,7 @@ fn removed(
     record: Box<ChangeRecord>,
     at: LifecycleInput,
 ) -> Next {
-    // Of one that was cut short the new routing is in force, and only a user can say when it is safe to go back.
+    // After a change was cut short, the new routing is in force. Only a user can decide when to use the element again.
     let made = matches!(record.outcome, Outcome::Completed | Outcome::CutShort);
     let halted = match &record.outcome {
         Outcome::Failed { .. } => Some(stands_still(record.outcome.to_string())),

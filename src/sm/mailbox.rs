@@ -207,8 +207,8 @@ impl Mailbox {
         Some(is_called_off)
     }
 
-    /// Whether a change, its retired half or a recovery is being ended just now. A stop may break off anything else:
-    /// reading, work on ports that carry no data yet, and work that rests until it is tried again.
+    /// Whether the manager is finishing a change, a retired half or a recovery. A stop may interrupt all other work:
+    /// reading, work on ports that carry no data yet, and work that waits to be retried.
     pub fn ends_what_it_owes(&self) -> bool {
         let has_begun = self.lifecycle.attempt().is_some_and(|attempt| attempt.has_begun);
         (self.lifecycle.holds_on() || has_begun) && !self.lifecycle.is_at_rest()

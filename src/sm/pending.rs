@@ -48,8 +48,8 @@ impl<T: Transport> Upkeep<T> {
                 // which `take_up` publishes.
                 let half = plan.plan().answered_half(standing.position.wave);
                 self.driver.subnet_mut().manager.begin_mastership(half);
-                // A change amid the replacement of lanes knows no reserved level yet, nor does what follows a loss
-                // then.
+                // While SL-to-VL tables are being replaced, changes have no reserved level. This includes changes that
+                // follow a loss.
                 let wanted = intent(&context.config);
                 let reserved_sl = plan.plan().policy().reserved_sl;
                 self.driver.intend(Intent { policy: Policy { reserved_sl, ..wanted.policy }, ..wanted.clone() });

@@ -135,7 +135,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     Ok(Answer::Yes)
 }
 
-/// The fabrics of files, which are beside the description.
+/// The fabrics of files, which are in the folder of the description.
 fn fabrics(
     campaign: &Campaign,
     (file, text): (&str, &str),

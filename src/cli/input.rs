@@ -69,8 +69,7 @@ pub(super) struct Capture<'a> {
     pub known: &'a Captured,
 }
 
-/// The subnets in `file`, with what may be missing all the same: devices that did not answer, and what `--partial`
-/// accepts.
+/// The subnets in `file`. Devices that did not answer may be missing, and so may anything that `--partial` accepts.
 pub(super) fn read_captured(file: &Path, common: Common) -> Result<(Subnets, Captured), Failure> {
     let mut captured = Captured::default();
     let subnets = read_any(file, common, |reading| {
@@ -178,8 +177,8 @@ fn beside(file: &Path) -> &Path {
     file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The system files for topologies of ibdm in a folder. One that cannot be read is refused in a folder that is named
-/// for them; beside a topology, which may not need it, it is left out and said to be.
+/// The system files for topologies of ibdm in a folder. A file that cannot be read is refused if an option names the
+/// folder. In the folder of a topology, which may not need the file, it is left out with a warning.
 fn systems_in(folder: &Path, named: bool) -> Result<SystemFiles, Failure> {
     let read = || format!("cannot read the system files in {}", folder.display());
     let entries = std::fs::read_dir(folder).with_context(read).map_err(Failure::input)?;

@@ -75,7 +75,7 @@ async fn rescue(arguments: &Arguments, common: Common) -> Result<Answer, Failure
             show(&report, common)?;
             return Err(Failure::undone(anyhow!(
                 "nothing is cleared: a subnet manager at {master} says that it is master, and may be changing the routing; \
-                 wait until it has ended, or clear all the same (--force)"
+                 wait until it has ended, or clear nevertheless (--force)"
             )));
         }
         if found.usual.is_none() {
@@ -127,8 +127,8 @@ fn show(report: &RescueReport, common: Common) -> Result<(), Failure> {
     text += &match (report.closed.len(), report.cleared) {
         (0, _) => "No table discards a service level of data.\n".to_string(),
         (count, true) => format!(
-            "{count} tables were opened. Nothing proves what hosts meet now: have a manager route the subnet anew \
-             (`reconfig sm`).\n"
+            "{count} tables were opened. Nothing is proved of what hosts send now: let a manager route the \
+             subnet again (`reconfig sm`).\n"
         ),
         (count, false) => format!("{count} tables discard service levels of data; --clear opens them.\n"),
     };

@@ -276,7 +276,7 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         ),
         true => adversary::run(&scenario, routings.engines()?, &mut Progress::new("adversary", false)),
     };
-    // A refused change among several subnets has no report, but its evidence is drawn all the same.
+    // A refused change among several subnets has no report, but its evidence is still drawn.
     if let Err(ScenarioError::Refused(refusal)) = &outcome {
         let mut drawn = Batch::default();
         draw_across(arguments.dot.as_deref(), Some(refusal), &mut drawn)?;
@@ -728,7 +728,7 @@ impl Arguments {
         self.devices.devices_or(DeviceProfile::Agents)
     }
 
-    /// The profile, and what was given beside it.
+    /// The profile, and the options given with it.
     fn device_settings(&self) -> DeviceSettings {
         let own = self.devices.settings(self.devices());
         let (hardware, management) = (&self.hardware, &self.management);

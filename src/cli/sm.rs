@@ -394,7 +394,7 @@ fn opened_or_given_up(
             warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
             Ok(journal)
         }
-        // Hosts do not wait for a disk, nor do they when it becomes full later.
+        // Hosts do not wait for a disk, even if it becomes full later.
         Err(error) if error.is_of_a_full_disk() => {
             let what = std::error::Error::source(&error).map_or_else(String::new, ToString::to_string);
             let why = format!("{}: {what}", path.display());
@@ -542,7 +542,8 @@ async fn asked_to_end(mailbox: &SharedMailbox) {
     }
 }
 
-/// Devices that do not answer must not keep a manager that owes nothing; nor for ever one that has something to end.
+/// Devices that do not answer must not delay the end of a manager that has nothing to finish. A manager with something
+/// to finish must not wait for them for ever.
 async fn time_is_over(mailbox: &SharedMailbox) {
     let asked = tokio::time::Instant::now();
     loop {
@@ -558,8 +559,9 @@ async fn time_is_over(mailbox: &SharedMailbox) {
     }
 }
 
-/// Signals that would end a process that does not handle them, perhaps while hosts are closed: SIGHUP has the subnet
-/// swept, as it has OpenSM do; with SIGUSR1 OpenSM begins its log file anew, and this log goes to the standard error.
+/// Signals that would end a process that does not handle them, perhaps while end ports are closed. SIGHUP starts a
+/// sweep, as in OpenSM. SIGUSR1, with which OpenSM reopens its log file, is ignored: this log goes to the standard
+/// error.
 async fn obey_signals(mailbox: &SharedMailbox) {
     use tokio::signal::unix::{SignalKind, signal};
     let listen = |kind| signal(kind).expect("it may be handled");

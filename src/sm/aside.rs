@@ -89,7 +89,7 @@ impl AsideElements {
     pub(super) fn surveyed<T: Transport>(&mut self, manager: &Manager<T>, known: &Fabric, alive: &Fabric) {
         let out: BTreeSet<Guid> = manager.faults().filter(|(_, out)| *out).map(|(at, _)| at.device).collect();
         let is_out = |node: NodeId| out.contains(&known.node(node).guid);
-        // Two that are set aside side by side must not wait for each other.
+        // Two adjacent elements that are set aside must not wait for each other.
         let rest = self.out_of(known);
         self.missed.retain(|name, missed| {
             let element = FoundElement::of_lasting_name(name, known);

@@ -49,7 +49,7 @@ pub(super) async fn bring_up<T: Transport>(
     let whole = Arc::new(fabric);
     let odd = odd_ports(found, &whole);
     let [likely, all] = [false, true].map(|all| without_newcomers(found, &whole, &odd, all).map(Arc::new));
-    // A port with the right LIDs may be a newcomer nevertheless: it is left for later only if nothing could be adopted
+    // A port with the right LIDs may still be a newcomer. It is left for later only if nothing can be adopted
     // otherwise.
     let trials = if likely == all { vec![(all, false)] } else { vec![(likely, true), (all, false)] };
     for (rest, is_trial) in trials {
@@ -58,7 +58,7 @@ pub(super) async fn bring_up<T: Transport>(
             true => fabric.clone(),
             false => Arc::new(within_reach(&aside.out_of(&fabric), found.sm_port)),
         };
-        // The order was given to a manager at this port, whose cable may be another one by now.
+        // The order was given to a manager at this port, which may have another cable by now.
         let used = if used.reaches_others(found.sm_port) { used } else { fabric.clone() };
         let target = BringUpTarget { fabric, used, is_trial };
         if let Some(up) = bring_up_used(manager, context, found, target).await? {
@@ -118,7 +118,7 @@ async fn bring_up_used<T: Transport>(
 }
 
 /// Takes over a subnet that carries traffic: as it runs, or mended, or rewritten by `routing`. Elements set aside are
-/// not in `target.used`; if tables lead over them all the same, a change takes them out later.
+/// not in `target.used`. If tables still lead over them, a later change takes them out.
 async fn take_over<T: Transport>(
     manager: &mut Manager<T>,
     context: &Context,
@@ -255,7 +255,7 @@ async fn recover<T: Transport>(
 ) -> Result<TakenOver, SmError> {
     let Recovery { kept, way, .. } = recovery;
     let mut tables = installed.tables;
-    tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, and mended: {}", way.in_words());
+    tracing::warn!(%why, kept = %kept, "the subnet is not adopted as it is, but mended: {}", way.in_words());
     // Links to newcomers are left alone: neither they nor what is behind them is reached yet.
     let reached = |port: &&PortId| fabric.node(fabric.port(**port).node).present;
     // A device that does not answer may still send, and passes no token on: its links are taken down, or the first
@@ -404,7 +404,7 @@ fn verdict(input: RecoveryInput, comparable: Result<(), String>, used: Arc<Fabri
     }
 }
 
-/// Checks that there is a lane for the reserved service level beside two for the halves.
+/// Checks that there are two lanes for the halves and one for the reserved service level.
 fn check_reserved(fabric: &Fabric, config: &Config) -> Result<(), SmError> {
     let data_vls = Lanes::of_fabric(fabric, None).count();
     match config.policy.reserved_sl {
@@ -546,9 +546,9 @@ fn ports_of_owner(fabric: &Fabric, owner: PortId) -> Vec<PortId> {
     }
 }
 
-/// Whether a port that owns a LID came, or was switched on again, while no manager was there: it lets no data through,
-/// and it holds no LID or another one than it should. With `all` a right LID does not count, since it may be that of
-/// another subnet. A port with a LID that an earlier manager has ARMED is no newcomer.
+/// Whether a port that owns a LID was added, or switched on again, while no manager ran: it lets no data through, and
+/// it holds no LID or the wrong one. With `all` a right LID does not count, since it may be that of another subnet. A
+/// port with a LID that an earlier manager has ARMED is no newcomer.
 fn is_newcomer(found: &Discovered, fabric: &Fabric, owner: PortId, all: bool) -> bool {
     let states = || ports_of_owner(&found.fabric, owner).into_iter().map(|port| found.port_states[port.index()]);
     let is_armed = states().any(|state| state == PortState::Armed);
@@ -570,7 +570,7 @@ fn odd_ports(found: &Discovered, fabric: &Fabric) -> BTreeSet<PortId> {
 /// Takes down links whose near end is ACTIVE or ARMED and whose far end is left for later. The far end carries data
 /// under another LID than it should have, or its device restarted without its neighbour's notice. No token of a barrier
 /// would ever come from there, and packets would stand for ever before a port that stays ARMED. The links come back in
-/// INITIALIZE, like anything that comes (E.1).
+/// INITIALIZE, like those of any newcomer (E.1).
 async fn part_from_later<T: Transport>(
     manager: &mut Manager<T>,
     found: &Discovered,
@@ -587,8 +587,8 @@ async fn part_from_later<T: Transport>(
         tracing::warn!(
             ports = near.len(),
             port,
-            "links to what is brought in later are up, to ports that came anew or have other LIDs than they should: they are \
-             taken down"
+            "links to ports that are new or have other LIDs than they should are up: they are taken down, and these ports are \
+             brought in later"
         );
         manager.apply_each(fabric, &Write::links_down(&near)).await?;
     }
@@ -634,7 +634,7 @@ fn log_newcomers(fabric: &Fabric, rest: &Fabric) {
     tracing::warn!(
         devices = gone.len(),
         first,
-        "came while no manager was there, or holds other LIDs: brought in once the rest is up"
+        "added while no manager ran, or with other LIDs than it should have: brought in once the rest is up"
     );
 }
 
@@ -701,7 +701,7 @@ fn adoptable_on_any_lanes(fabric: &Fabric, tables: &SubnetTables, policy: &Polic
     let parted = lanes.iter().filter(|lanes| lanes.all.len() > 1);
     let splits: Vec<SlToVl> = parted.flat_map(|lanes| HALVES.map(|half| lanes.separate(half))).collect();
     let split = |table: &SlToVl| splits.contains(table);
-    // A fence closes a half at end ports, but for a reserved level, which is never its first one.
+    // A fence closes a half at end ports, except for a reserved level, which is never the first level of a half.
     let closed = |table: &SlToVl, half: Half| {
         let mut open = half.sls().filter(|&sl| table.get(sl) != Vl::MANAGEMENT);
         open.next().is_none_or(|first| Half::rank(first) != 0) && open.next().is_none()
@@ -762,7 +762,7 @@ async fn write<T: Transport>(
                 && !error.is_of_all()
                 && manager.indispensable_fault(began_ns).is_some() =>
         {
-            tracing::error!(%error, "goes on around the manager's own device or switch, of which nothing is proved");
+            tracing::error!(%error, "the bring-up goes on around the manager's own device or switch, for which nothing is proved");
             own_fault.get_or_insert(error);
             Ok(())
         }

@@ -61,8 +61,8 @@ impl Context {
         }
     }
 
-    /// Stores the LIDs of a fabric. While that fails, the view says so: a manager that is started then would assign
-    /// others to devices that have lost theirs.
+    /// Stores the LIDs of a fabric. The view shows a failure, because a manager that is started then would assign other
+    /// LIDs to devices that have lost theirs.
     pub(super) fn keep_lids(&mut self, fabric: &Fabric) {
         let unkept = (self.keep)(fabric).err();
         let view = &mut self.mailbox.borrow_mut().view;

@@ -2,8 +2,8 @@
 //!
 //! Port-change bits and traps report links, not a LID or an entry that another program wrote. So after each light sweep
 //! the manager makes as many further requests as there are switches, and after a few sweeps it has asked all devices; a
-//! survey reads every LID at once. Values that differ are rewritten, because no proof covers them; but partition tables
-//! are others' to write, and are read anew.
+//! survey reads every LID at once. Values that differ are rewritten, because no proof covers them. Partition tables are
+//! read again instead, because other programs write them.
 
 use super::config::Config;
 use super::error::SmError;
@@ -19,7 +19,7 @@ use crate::transport::Transport;
 use crate::wire::{AttributeId, LinearForwardingTable, PKeyTable, PortInfo};
 use std::collections::BTreeSet;
 
-/// The fewest questions after a light sweep, however few the switches.
+/// The least number of questions after a light sweep, also with fewer switches.
 const LEAST: usize = 16;
 
 /// What to ask for.
@@ -43,8 +43,8 @@ pub(super) struct Drift {
     ports: Vec<PortId>,
     blocks: Vec<(NodeId, u16)>,
     keys: Vec<PortId>,
-    /// Whether a value is to be mended that is not blank: a device that was switched off and on has no LID and no
-    /// forwarding entries, and nobody has written to it.
+    /// Whether some value to rewrite is not blank. Blank values show no other writer: a device that was switched off
+    /// and on has no LID and no forwarding entries.
     by_others: bool,
 }
 

@@ -481,8 +481,8 @@ pub enum News {
     Resigned(Rank),
     /// The rival does not hand over, or this manager could not wait for it.
     #[error(
-        "subnet manager {0} is master too, of lower rank, and does not hand over: this one goes on as master beside it; stop \
-         one of them"
+        "subnet manager {0} is master too, of lower rank, and does not hand over: this one stays master too; stop one of \
+         them"
     )]
     Obstinate(Rank),
     /// Two managers are master.
@@ -572,9 +572,10 @@ fn transition(
         (S::Master, E::Swept(peers)) => reassess(rules, &peers, at),
         (S::Master, E::Answered(peer)) => reassess(rules, &[peer], at),
         (S::Master, E::Resigned(peers)) => resign(rules, &peers, at),
-        // No switch need have told this manager of a joint: its trap may be lost, and its port-change bit cleared.
+        // Perhaps no switch has reported the new cable to this manager: the trap may be lost, and the port-change bit
+        // cleared.
         (S::Master, E::AskedFromBeyond) => (state, vec![C::Sweep]),
-        // The other was master as well, and may have written anything: nothing that is known counts any longer.
+        // The other manager was master as well and may have written anything, so nothing that was known still holds.
         (S::Master, E::Ordered(PeerOrder::Handover, by)) => made_master(&by),
 
         (S::Waiting(watch), E::Due) if watch.is_long_enough(rules) => {
@@ -615,7 +616,8 @@ fn transition(
         (S::HandingOver(watch), E::Refused(by)) if by == watch.peer.guid => {
             (S::Master, vec![C::PassOver(News::Unwilling(watch.peer)), C::Sweep])
         }
-        // It was asked and did not answer: a loss does not wait. It may have become master unheard, and have written.
+        // The other manager was asked and did not answer. A loss does not wait for it. It may have become master and
+        // have written.
         (S::HandingOver(watch), E::ChangeBegun) => (S::Master, vec![C::PassOver(News::Deaf(watch.peer)), C::Manage]),
         (S::HandingOver(watch), E::Due) if watch.is_patient(rules) => {
             (S::HandingOver(watch.again(rules, at)), vec![C::HandOver(watch.peer.guid)])

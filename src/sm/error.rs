@@ -47,7 +47,7 @@ pub enum SmError {
         /// The reason that the wait failed.
         why: String,
     },
-    /// A service level that everybody's packets are on cannot be reserved.
+    /// A service level that all packets use cannot be reserved.
     #[error(
         "SL {sl} cannot be reserved: it is the first of its half, on which the SA's answers put data; reserve another (--reserved-sl)"
     )]
@@ -111,7 +111,7 @@ pub enum SmError {
         /// The first of them.
         device: String,
     },
-    /// Nothing can be computed beside the manager's other work.
+    /// No thread can be started for long computations.
     #[error("there is no thread for what is to be computed: {why}")]
     NoThread {
         /// The error of the system.

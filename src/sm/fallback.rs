@@ -31,7 +31,8 @@ pub(super) struct FoundChange {
 /// Prepares a change to `after`: as configured, or else by a stand-in.
 ///
 /// # Errors
-/// The port failed; or no change as configured is possible, which the error explains, and no stand-in makes one either.
+/// The port failed; or no change is possible. The error explains why none is possible as configured; no stand-in makes
+/// one either.
 pub(super) async fn prepared<T: Transport>(
     driver: &mut Driver<ReportingManager<T>>,
     config: &Config,

@@ -96,7 +96,7 @@ pub(super) fn warn_of_level_given_up(fabric: &Fabric, held: &SubnetTables, polic
     }
 }
 
-/// The level that the tables of most devices reserve, where none is to be.
+/// The level that the tables of most devices reserve, if this manager reserves none.
 fn level_given_up(fabric: &Fabric, held: &SubnetTables, policy: &Policy) -> Option<Sl> {
     let steady = |reserved| Lanes::of_fabric(fabric, reserved).steady(policy.partition);
     let present = fabric.nodes().filter(|(_, node)| node.present).map(|(id, _)| id);

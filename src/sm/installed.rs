@@ -38,9 +38,9 @@ impl InstalledTables {
         fabric.end_ports().filter(is_closed).collect()
     }
 
-    /// Has devices without a link that is up hold the SL-to-VL tables of the steady state: the manager's own host or
-    /// switch after a power cycle, which cannot be left for later. No packet meets these tables before the links are
-    /// up. Returns the writes.
+    /// Gives devices without a link that is up the SL-to-VL tables of the steady state. Such a device is the manager's
+    /// own host or switch after a power cycle, which cannot be left for later. No packet meets these tables before the
+    /// links are up. Returns the writes.
     pub(super) fn steady_where_idle(&mut self, fabric: &Fabric, states: &[PortState], policy: &Policy) -> Vec<Write> {
         let steady = Lanes::of_fabric(fabric, policy.reserved_sl).steady(policy.partition);
         let wanted = Arc::new(NodeSlToVl::Uniform(steady));

@@ -65,8 +65,8 @@ fn owners(fabric: &Fabric) -> impl Iterator<Item = PortId> + '_ {
     })
 }
 
-/// Refuses a subnet whose ports hold another M_Key. Where they are few, they are on record as devices that fail, so
-/// that the rest can do without them.
+/// Refuses a subnet whose ports hold another M_Key. If they are few, they are recorded as devices that fail, so that
+/// the rest can do without them.
 ///
 /// # Errors
 /// Some port does, or the manager's port failed.

@@ -31,8 +31,8 @@ const RETRY_NS: u64 = 5_000_000_000;
 /// The longest such pause.
 const LONGEST_RETRY_NS: u64 = 60_000_000_000;
 
-/// How long a change may stand still, or a retired half fail to follow. Hosts may stand behind its fence, or send where
-/// nobody is: then the subnet is taken over as if a manager had died during the change.
+/// How long a change may stand still, or a retired half fail to follow. After that the subnet is taken over as if a
+/// manager had died during the change: hosts may be behind a fence, or send to LIDs that lead nowhere.
 pub(super) const STANDS_NS: u64 = 60_000_000_000;
 
 /// Pause before the manager retries a subnet that could not be swept or brought up, and how long after an event in a
@@ -40,11 +40,11 @@ pub(super) const STANDS_NS: u64 = 60_000_000_000;
 pub(super) const BACK_OFF_NS: u64 = 2_000_000_000;
 const LONGEST_BACK_OFF_NS: u64 = 60_000_000_000;
 
-/// Pause before the manager looks again whether its own port leads anywhere. That asks hardly anybody.
+/// Pause before the manager looks again whether its own port leads anywhere. Such a look takes very few requests.
 pub(super) const REACH_NS: u64 = 1_000_000_000;
 
-/// How often in a row a subnet may fail to come up before its end ports are opened all the same: hosts that discard
-/// what they send do not wait for a recovery that may never end.
+/// How often in a row a subnet may fail to come up before its end ports are opened without a proof. Hosts that are
+/// fenced must not wait for a recovery that may never end.
 const TRIES: u8 = 3;
 /// From here on failures are not counted: the pause is the longest.
 const MOST_FAILED: u8 = TRIES + 5;
@@ -398,8 +398,8 @@ impl LifecycleState {
         matches!(self, LifecycleState::Idle(unfinished) if unfinished.retry_ns.is_none())
     }
 
-    /// Whether work that is due comes before orders: until the retired half follows, a removal would be planned beside
-    /// stale entries of that half, and a manager that stops would leave the half closed.
+    /// Whether work that is due comes before orders: until the retired half follows, a removal would be planned while
+    /// entries of that half are stale, and a manager that stops would leave the half closed.
     pub fn precedes_orders(&self, now_ns: u64) -> bool {
         let stale = |unfinished: &Unfinished| unfinished.retired != RetiredHalf::Current;
         matches!(self, LifecycleState::Idle(idle) if stale(idle) && idle.retry_ns.is_some_and(|due_ns| due_ns <= now_ns))
@@ -545,11 +545,12 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Idle(idle), E::Noticed) if idle.retired == RetiredHalf::Current => {
             (S::Surveying(Reaction::to(idle.anew(), None)), vec![C::Glance])
         }
-        // Nothing is set up before the survey: only a survey reads anew which ports bounced, and what came.
+        // Nothing is set up before the survey, because only a survey reads which ports bounced and what was added.
         (S::Surveying(reaction), E::Glanced(Some(goal))) if at.mandate == Mandate::Full => {
             prepare(Purpose::Glanced(reaction), goal)
         }
-        // The other may not see it, or be gone. It may have written, too, so nothing is planned from what is known.
+        // The other manager may not see the loss, or may be gone. It may also have written, so nothing is planned from
+        // what is known.
         (S::Surveying(reaction), E::Glanced(Some(_))) if at.mandate == Mandate::Guard => {
             let not_done = answer(reaction, OrderAnswer::NotDone(BESIDE_ANOTHER.to_string()));
             let commands = not_done.into_iter().chain([C::StepDown, C::Look]).collect();
@@ -573,8 +574,8 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
             (S::Halted { unfinished: unfinished.retry_at(at.now_ns), since_ns, removes }, Vec::new())
         }
 
-        // The sweep may have found a manager of higher rank; the rest is then its work, but for the retired half: it
-        // would leave that closed for ever.
+        // The sweep may have found a manager of higher rank; the rest is then its work, except the retired half, which
+        // it would leave closed for ever.
         (S::Surveying(reaction), E::Surveyed)
             if at.mandate < Mandate::Finish
                 || at.mandate < Mandate::Full && reaction.retired == RetiredHalf::Current =>
@@ -698,12 +699,12 @@ fn resume(halted: Unfinished, order: Option<OrderId>, since_ns: u64, removes: Op
     (LifecycleState::Resuming { reaction, since_ns, removes }, vec![LifecycleCommand::Resume])
 }
 
-const BESIDE_ANOTHER: &str = "something was lost while the subnet was offered to another manager: it is read anew";
+const BESIDE_ANOTHER: &str = "something was lost while the subnet was offered to another manager: it is read again";
 const STOOD_STILL: &str = "it stood still for a minute";
 const OWN_PART_FAILS: &str = "the manager's own port or switch fails at what it writes";
 
-/// Counted in time, not in attempts: a cable that flaps has the change resumed at once, again and again, and a barrier
-/// may be waited for for minutes.
+/// The limit counts time, not attempts. A cable that flaps makes the manager resume the change at once, again and
+/// again, and a barrier may take minutes.
 fn is_to_be_given_up(since_ns: u64, at: LifecycleInput) -> bool {
     at.mandate >= Mandate::Finish && at.now_ns.saturating_sub(since_ns) >= STANDS_NS
 }
@@ -712,8 +713,8 @@ fn given_up(why: &'static str) -> String {
     SmError::GivenUp { why }.to_string()
 }
 
-/// The change cannot be ended as it was planned. Any mandate will do: nothing is written before the next look, and what
-/// it finds is taken over like what another manager left.
+/// The change cannot be ended as it was planned. Any mandate suffices, because nothing is written before the next look.
+/// What that look finds is taken over as from another manager.
 fn abandon(why: String, answer: Option<LifecycleCommand>) -> Next {
     let mut commands = vec![LifecycleCommand::Report(why)];
     commands.extend(answer);

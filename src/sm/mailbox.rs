@@ -32,7 +32,7 @@ pub enum Happening {
         /// The engine that made its routing, if it was computed here.
         routed_by: Option<RoutedBy>,
     },
-    /// The subnet no longer runs under this manager: another one is master, or it is looked at anew.
+    /// The subnet no longer runs under this manager: another one is master, or this manager looks at the subnet again.
     Down,
     /// An event that the subnet reported.
     Subnet(SubnetEvent),
@@ -77,8 +77,8 @@ pub enum Happening {
     },
 }
 
-/// The state of the subnet at any time, published by the manager, which reads it when it is to end, to call a change
-/// off, and to post only what is news.
+/// The state of the subnet at any time, published by the manager. The manager itself reads it only when it ends, to
+/// call a change off, and to post only news.
 #[derive(Clone, Debug, Default)]
 pub struct SubnetView {
     /// The subnet as the driver knows it; none before it is up.

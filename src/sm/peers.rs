@@ -36,8 +36,7 @@ impl PeerManagers {
         until_event: bool,
     ) -> Result<bool, SmError> {
         self.swept = None;
-        // A port may have lost the capability bit, as those of ibsim do with their link, and its manager runs all the
-        // same.
+        // A port may have lost the capability bit although its manager runs. Ports of ibsim lose it with their link.
         let callers = manager.take_callers();
         let ports = self.managed(manager, fabric, own, callers.clone());
         let ask = |&port: &PortId| Ask::get(RequestTarget::Port(port), AttributeId::SmInfo, 0);

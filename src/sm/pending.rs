@@ -80,8 +80,8 @@ impl<T: Transport> Upkeep<T> {
         }
     }
 
-    /// Replaces SL-to-VL tables under traffic, beside forwarding tables that are proved on any lanes. A loss meanwhile
-    /// is routed around before the rest is replaced.
+    /// Replaces SL-to-VL tables under traffic, while the forwarding tables are proved on any lanes. A loss meanwhile is
+    /// routed around before the rest is replaced.
     async fn replace_lanes(&mut self, context: &Context, writes: &[Write], ages: bool) -> Result<(), SmError> {
         self.publish();
         context.post(self.now_ns(), Happening::HostsUp);
@@ -89,9 +89,9 @@ impl<T: Transport> Upkeep<T> {
         let policy = context.config.policy;
         let steady = Lanes::of_fabric(&alive, policy.reserved_sl).steady(policy.partition);
         let nodes = || alive.nodes().map(|(id, _)| id);
-        // Which device holds which table is unknown. What is proved of forwarding entries with every level on one lane
-        // holds on any (docs/PROOF.md, Corollary 1); scheme `double` would split tables that are not known, and a level
-        // that is to be reserved is not yet.
+        // It is unknown which device holds which table. A proof of forwarding entries with every level on one lane
+        // holds on any lanes (docs/PROOF.md, Corollary 1). Scheme `double` would split tables that are not known, and
+        // the level that is to be reserved is not reserved yet.
         self.driver.subnet_mut().reserve(None);
         let unreserved = Policy { reserved_sl: None, ..policy };
         let intent_of_now =
@@ -107,7 +107,7 @@ impl<T: Transport> Upkeep<T> {
             self.replace(context, &part).await?;
         }
         if policy.reserved_sl.is_some() {
-            // What other levels had put on the reserved lane before is not to be there when a change begins (K.3).
+            // Packets that other levels put on the reserved lane must have left when a change begins (K.3).
             self.outlast(context).await?;
         }
         self.driver.record_lanes(nodes(), steady);
@@ -129,8 +129,8 @@ impl<T: Transport> Upkeep<T> {
                     return Err(SmError::Unaged { why: error.to_string() });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "SL-to-VL tables are replaced beside what was sent under others, of which nothing \
-                        is proved");
+                    tracing::warn!(%error, "SL-to-VL tables are replaced while packets sent under others may be under way: \
+                        nothing is proved of these");
                     0
                 }
             };

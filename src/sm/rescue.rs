@@ -3,8 +3,8 @@
 //!
 //! A manager that died during a change may leave a fence: end ports that discard what their hosts send on the service
 //! levels of a half (P3.8). The next manager of this program opens it (section E of docs/PROTOCOL.md). Other managers
-//! leave SL-to-VL tables as they are, unless configured otherwise. This module needs no manager and is none: it works
-//! from any port, and writes nothing but the tables in which it found VL 15. Deliberately omitted: a proof.
+//! leave SL-to-VL tables as they are, unless configured otherwise. This module needs no manager and is not one: it
+//! works from any port, and writes only the tables in which it found VL 15. Deliberately omitted: a proof.
 
 use super::error::SmError;
 use super::installed;

@@ -122,7 +122,7 @@ struct Attempt {
     began_ns: u64,
 }
 
-/// Refusals to take the subnet over without a proof, one after the other.
+/// Consecutive refusals to take the subnet over without a proof.
 #[derive(Default)]
 struct Refusals {
     last: Option<String>,
@@ -132,7 +132,7 @@ struct Refusals {
 }
 
 impl Refusals {
-    /// Counts a refusal. The count begins anew after the subnet has reported a change.
+    /// Counts a refusal. The count starts again after the subnet has reported a change.
     fn refused(&mut self, why: String) -> LifecycleEvent {
         let in_vain = if self.noticed_ns.take().is_some() { 0 } else { self.count };
         self.count = in_vain.saturating_add(1);
@@ -310,7 +310,7 @@ async fn open_ends<T: Transport>(manager: &mut Manager<T>, context: &mut Context
             context.post(manager.now_ns(), Happening::Failed(why));
         }
         Err(error) if error.is_fatal() => return Err(error),
-        Err(error) => tracing::warn!(%error, "opening end ports"),
+        Err(error) => tracing::warn!(%error, "end ports could not be opened"),
     }
     Ok(None)
 }
@@ -479,7 +479,7 @@ async fn end_bring_up<T: Transport>(
     let BroughtUp { arrival, routed_by, pending, .. } = up;
     let is_standing = matches!(pending, Some(Pending::Standing(_)));
     // A device that fails at an SL-to-VL table is left out, as it would be before hosts send; one that ran before is
-    // asked once more. So it is with the tables that close a half before a recovery.
+    // asked once more. The same holds for the tables that close a half before a recovery.
     let writes_before = matches!(pending, Some(Pending::Lanes { .. } | Pending::Recovery(_)));
     let least = writes_before.then_some(1 + u32::from(arrival != SubnetArrival::Cold));
     let began_ns = upkeep.now_ns();
@@ -495,7 +495,7 @@ async fn end_bring_up<T: Transport>(
     };
     let retired = match finished {
         Ok(retired) => retired,
-        // The next look reads the state of the subnet anew.
+        // The next look reads the state of the subnet again.
         Err(error) => {
             let now_ns = upkeep.now_ns();
             let own_fault = upkeep.driver.subnet().manager().indispensable_fault(began_ns);
@@ -581,10 +581,10 @@ async fn take_up<T: Transport>(
 fn keep_level(config: &mut Config, up: &BroughtUp) {
     let Some(Pending::Standing(standing)) = &up.pending else { return };
     let held = standing.under_way.plan.plan().policy().reserved_sl;
-    // Amid the replacement of lanes the level is on its way (E.9).
+    // While SL-to-VL tables are being replaced, the level is not reserved yet (E.9).
     if held != config.policy.reserved_sl && !up.running.tables.is_on_one_lane() {
         let level = held.map_or_else(|| "no service level".to_string(), |sl| format!("SL {sl}"));
-        tracing::warn!("the change that goes on reserves {level}: so does this manager, until it is started once more");
+        tracing::warn!("the continued change reserves {level}, and so does this manager until it is restarted");
         config.policy.reserved_sl = held;
     }
 }

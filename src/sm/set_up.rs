@@ -205,7 +205,7 @@ async fn retrain<T: Transport>(
     }
     tracing::warn!(
         links = links.len(),
-        "links are taken down: their lanes or their MTU do not suffice, and change only so"
+        "links are taken down: their lanes or their MTU do not suffice, and change only while a link is down"
     );
     manager.apply_each(fabric, &Write::links_down(&links)).await?;
     let ends: Vec<PortId> = links.iter().flat_map(|&port| [Some(port), fabric.peer(port)]).flatten().collect();
@@ -327,7 +327,7 @@ pub(super) async fn activate<T: Transport>(
         match manager.apply_each(fabric, &writes).await {
             Ok(_) => {}
             Err(error) if error.is_fatal() => return Err(error.into()),
-            // The other ports become ACTIVE all the same.
+            // The other ports still become ACTIVE.
             Err(error) => _ = fault.get_or_insert(error),
         }
     }

@@ -81,8 +81,8 @@ fn link(held: &PortInfo, peer: Option<&PortInfo>, lanes: Lanes) -> (Mtu, VlCount
 }
 
 /// Whether a port that lets data through needs other limits of its link, which change only while the link is down: more
-/// lanes than are in operation, or smaller packets. More lanes than are in use, or a smaller MTU, it may keep; and so
-/// may a port that does not say how many lanes it has in operation, as ibsim's do not.
+/// lanes than are in operation, or smaller packets. A port may keep more lanes than are in use, or a smaller MTU. It
+/// also keeps its lanes if it does not say how many it has in operation, as ports of ibsim do not.
 pub(super) fn must_retrain(held: &PortInfo, wanted: &PortInfo) -> bool {
     let too_few = match (held.operational_vls.lanes(), wanted.operational_vls.lanes()) {
         (Some(held), Some(wanted)) => held < wanted,

@@ -87,9 +87,9 @@ pub(super) fn parted(mut faults: Vec<DeviceFault>, rest: &Fabric) -> Vec<DeviceF
     faults
 }
 
-/// A running subnet as found, without ports that let no data through yet and have fewer than `lanes` data VLs, those
-/// in operation: other ports would keep no more than they have. They are left for later, and judged then, like what
-/// comes. None if there are none. The manager's own device and its switch are never left for later.
+/// A running subnet as found, without ports that let no data through yet and have fewer than `lanes` data VLs, those in
+/// operation: other ports would keep no more than they have. They are left for later, and then judged like newcomers.
+/// None if there are none. The manager's own device and its switch are never left for later.
 pub(super) fn without_narrow(found: &Discovered, lanes: u8) -> Option<Fabric> {
     let Discovered { fabric, sm_port, .. } = found;
     let narrow: Vec<PortId> = narrow_ports(found, lanes.into()).collect();

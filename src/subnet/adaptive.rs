@@ -1,9 +1,9 @@
 //! Switches that choose outputs by themselves, against assumption `entries-decide`.
 //!
 //! No standard attribute reports this. NVIDIA (Mellanox) switches have a vendor attribute for it, and only they are
-//! asked, because its number has another meaning elsewhere. A kind of switch that refuses it is not asked again. Of a
-//! kind of which nothing is known two switches are asked first; those that were silent the last time are asked once,
-//! without retries.
+//! asked, because its number has another meaning elsewhere. A kind of switch that refuses it is not asked again. If
+//! nothing is known of a kind, two switches of it are asked first. Switches that were silent the last time are asked
+//! once, without retries.
 
 use super::{Ask, Manager, RequestTarget, SubnetError};
 use crate::fabric::NodeId;

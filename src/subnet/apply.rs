@@ -84,7 +84,7 @@ pub(super) enum OnFailure {
     /// None of them is sent.
     #[default]
     Ends,
-    /// Those to other devices are sent, if the device has answered: one that is silent may be lost, and with it many.
+    /// Jobs to other devices are sent, unless the device is silent: it may be lost, and many others with it.
     EndsAtSilence,
     /// Those to other devices are sent.
     GoesOnElsewhere,
@@ -417,7 +417,7 @@ impl<T: Transport> Manager<T> {
         Ok(jobs)
     }
 
-    /// Whether a device lacks the table of a write and behaves as that table would have it anyway.
+    /// Whether a device lacks the table of a write and already behaves as that table requires.
     fn holds_without_write(&self, write: &Write) -> bool {
         let Write::SlToVl { node, scope, table } = write else { return false };
         let output = match *scope {

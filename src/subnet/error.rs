@@ -101,7 +101,7 @@ pub enum SubnetError {
     #[error("the subnet has reported a change, and is looked at again")]
     Changed,
     /// The process stood still for so long that another manager may have written.
-    #[error("this manager stood still, and writes nothing before it has read the subnet anew")]
+    #[error("this manager stood still, and writes nothing before it has read the subnet again")]
     StoodStill,
     /// The result of a sweep is not a fabric.
     #[error("the sweep found what cannot be one subnet: {0}")]

@@ -210,8 +210,8 @@ impl<T: Transport> Manager<T> {
         let mut seen = Vec::new();
         let mut uncleared = Vec::new();
         let mut own_is_down = None;
-        // A bit or a trap ends this at once: further questions may wait for a switch that died, and for as long as all
-        // tries take, while its neighbour has said that something has.
+        // A bit or a trap ends this at once. Further questions may wait for a dead switch until all tries are over,
+        // although its neighbour has already reported a change.
         let on = |exchange: &mut Exchange, done: Completed| {
             if own.is_some_and(|(_, device)| done.request.queue == device.0) {
                 own_is_down = read_port_info(done).filter(|info| info.port_state != PortState::Active);

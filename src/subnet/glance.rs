@@ -170,7 +170,8 @@ impl<T: Transport> Manager<T> {
         let on = |exchange: &mut Exchange, done| {
             glancing.take(exchange, done);
             if glancing.unsure {
-                // A sweep follows, and asks anew. A device that died during the glance is silent to each question anew.
+                // A sweep follows and asks again. A device that died during the glance does not answer the next
+                // question either.
                 exchange.forget_reads();
             }
         };

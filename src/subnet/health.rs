@@ -558,7 +558,8 @@ impl<T: Transport> Manager<T> {
         hosts.map(|node| fabric.node(node).guid).collect()
     }
 
-    /// How many hosts are cut off without several devices, if that is more than half: these, beside those that are out.
+    /// How many hosts are cut off without these devices and those that are out already, if that is more than half of
+    /// all. `None` for a single device.
     fn are_too_many(&self, cut_off: &BTreeSet<Guid>, out: &BTreeSet<Guid>) -> Option<usize> {
         let KnownTopology { fabric, paths, .. } = self.topology.as_ref()?;
         let reached = fabric.end_ports().map(|port| fabric.port(port).node).filter(|&node| paths.reaches(node));

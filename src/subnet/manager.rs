@@ -157,7 +157,7 @@ impl Standstill {
     fn was_away_for(&mut self, away_ns: u64) {
         if away_ns >= AWAY_NS && !std::mem::replace(&mut self.is_noticed, true) {
             let seconds = away_ns as f64 / 1e9;
-            tracing::warn!(seconds, "this manager stood still: it asks who is master, and reads the subnet anew");
+            tracing::warn!(seconds, "this manager stood still: it asks who is master, and reads the subnet again");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reads and writes parts of multicast forwarding tables beside other work: an event of the subnet ends that at once.
+//! Reads and writes parts of multicast forwarding tables between other work. An event of the subnet ends that at once.
 //!
 //! A part that was written and not acknowledged may hold the old masks or the new ones, and a copy of the `Set` may
 //! still arrive; the next write of such tables waits for that, and nothing else does. Deliberately omitted: what the

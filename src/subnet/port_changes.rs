@@ -1,7 +1,7 @@
 //! Port-change bits of switches: which of them this manager clears, and what the cleared ones have reported.
 //!
-//! A switch sets its bit when a link of it goes down or comes up; who clears it answers for the change. Deliberately
-//! omitted: reading and clearing bits (`sweep`, `glance`, `events`).
+//! A switch sets its bit when a link of it goes down or comes up; the manager that clears it is responsible for the
+//! change. Deliberately omitted: reading and clearing bits (`sweep`, `glance`, `events`).
 
 use super::sweep::ClearedBits;
 use crate::fabric::NodeId;

@@ -259,7 +259,7 @@ impl Sweep {
             }
             // A device without a name goes by its GUID.
             Question::Description(node) => return self.fails(node, question, status),
-            // Its ports are read all the same; that they changed is reported once more.
+            // Its ports are still read. The switch will report once more that they changed.
             Question::ClearChange(node) => {
                 self.fails(node, question, status);
                 return self.ask_ports(exchange, queue, node);

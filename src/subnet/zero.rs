@@ -55,7 +55,7 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// Forgets all of them: another manager may have reset what it liked.
+    /// Forgets all of them: another manager may have reset any counter.
     pub(super) fn forget_counters(&mut self) {
         self.zero = CounterZero::default();
     }

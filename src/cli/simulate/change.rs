@@ -149,7 +149,7 @@ impl ChangeArguments {
 /// The options belong to the group `what` of the command, which requires one of them.
 #[derive(Debug, Args)]
 pub(super) struct ElementArguments {
-    // The first of these: whoever reads values takes them and their places from what was parsed.
+    // The first of these. Readers of values take them and their places from the parsed arguments.
     #[command(flatten)]
     at: AtArguments,
     /// Remove the root of the up*/down* tree.

@@ -1,9 +1,9 @@
 //! The one tree of switches that all groups are parts of.
 //!
 //! A packet of multicast stands in a switch until its last copy has left, so trees and unicast can wait for each other
-//! in a ring. On the reserved lane there is nothing but groups and management to switches (claim K.2), and a tree is
-//! wanted that closes no ring with that: the tree of before, one along the order that engines route by, one of
-//! shortest ways, or one grown cable by cable. Pure; the search is bounded.
+//! in a ring. The reserved lane carries only groups and management to switches (claim K.2), and the tree must close no
+//! ring with these. Candidates are the previous tree, one along the order that engines route by, one of shortest ways,
+//! and one grown cable by cable. Pure; the search is bounded.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::ReservedLevel;

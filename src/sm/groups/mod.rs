@@ -56,7 +56,7 @@ pub(super) struct GroupForwarding {
     chosen: Option<ChosenTree>,
     /// What switches are to hold.
     wanted: BTreeMap<NodeId, Mft>,
-    /// Multicast LIDs whose rows are to be made anew.
+    /// Multicast LIDs whose rows must be made again.
     stale: BTreeSet<Lid>,
     arrival: Arrival,
     /// Whether nothing is to be written until something changes.
@@ -233,7 +233,7 @@ impl GroupForwarding {
         SpanningTree::of_cables(fabric, &cables)
     }
 
-    /// Makes the rows of some groups anew.
+    /// Makes the rows of some groups again.
     fn make_rows(&mut self, members: impl Fn(Lid) -> Vec<GroupMember>) {
         let (Some(basis), Some(chosen)) = (&self.basis, &self.chosen) else {
             self.stale.clear();
@@ -268,8 +268,8 @@ impl GroupForwarding {
         self.ahead = Some(outlook.tables.clone());
     }
 
-    /// What rows are to be made for within a change; none as long as the tree has lost nothing, or if it was chosen for
-    /// a subnet that has grown since.
+    /// The subnet for which rows are made within a change; `None` as long as the tree has lost nothing, or if the tree
+    /// was chosen for a subnet that has grown since.
     fn amid_change(&mut self, present: &Fabric) -> Option<AmidChange> {
         let (basis, tables) = (self.basis.as_ref()?, self.ahead.as_ref()?);
         if basis.fabric.node_count() != present.node_count() {
@@ -343,7 +343,8 @@ impl<T: Transport> ReportingManager<T> {
     }
 
     /// Before a wait within a change: leads the tree past what died since it was chosen. Nothing else is written then.
-    /// What takes longer, or has to wait for copies of lost requests, is left for the next wait, or for the end.
+    /// Work that takes longer, or that has to wait for copies of lost requests, is left for the next wait, or for the
+    /// end.
     pub(super) fn settle_groups_amid_change(&mut self) -> LocalBoxFuture<'_, Result<(), SubnetError>> {
         Box::pin(async move {
             let amid = self.manager.present().and_then(|present| self.groups.amid_change(present));
@@ -433,7 +434,7 @@ impl<T: Transport> ReportingManager<T> {
         Ok(())
     }
 
-    /// Chooses the tree anew: the fabric, the routing, or the switches that answer have changed.
+    /// Chooses the tree again, because the fabric, the routing, or the switches that answer have changed.
     async fn choose_tree(
         &mut self,
         base: &GroupBase<'_>,
@@ -456,7 +457,7 @@ impl<T: Transport> ReportingManager<T> {
             tracing::warn!("multicast on the reserved level is not proved: {why}");
         }
         let groups = &mut self.groups;
-        // Rows are made anew even for the same tree: hosts may be attached elsewhere.
+        // Rows are made again even for the same tree, because hosts may be attached elsewhere.
         groups.stale.extend(self.responder.borrow_mut().sa().groups());
         groups.stale.extend(groups.wanted.values().flat_map(|table| table.rows().map(|(lid, _)| lid)));
         if let Arrival::Kept { places, .. } = &groups.arrival {
@@ -482,7 +483,7 @@ impl<T: Transport> ReportingManager<T> {
             return match self.manager.raise_multicast_tops(&used).await {
                 Err(error) if error.is_fatal() => Err(error.into()),
                 Err(error) => {
-                    tracing::warn!(%error, "having switches route all multicast LIDs");
+                    tracing::warn!(%error, "switches could not be set to route all multicast LIDs");
                     Ok(())
                 }
                 Ok(()) => Ok(()),

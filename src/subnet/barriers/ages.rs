@@ -105,7 +105,7 @@ impl<T: Transport> Manager<T> {
             && !is_due
             && let Some(event) = self.await_event(due_ns).await?
         {
-            // Whoever asked for this looks at what it reports.
+            // The caller looks at what the event reports.
             self.events.push_front(event);
             return Err(SubnetError::Changed);
         }

@@ -29,8 +29,8 @@ impl<T: Transport> Manager<T> {
         let ports: Vec<PortId> = topology.fabric.end_ports().collect();
         let mut wait = self.begin_wait(format!("drain of lanes {lanes}, by conservation"));
         let mut judge = ConservationJudge::new(ticket, lanes, ports.iter().copied(), wait.begin_ns);
-        // Unlike the other observers, this one cannot excuse dead ports: the others have counted packets exchanged with
-        // them.
+        // Unlike the other observers, this one cannot excuse dead ports: the remaining ports have counted packets
+        // exchanged with them.
         retiring.sources.iter().filter(|&&port| !self.is_linked(port)).for_each(|&port| judge.lose(port));
         if let Verdict::NoVerdict(reason) = judge.verdict() {
             return Err(self.no_verdict(&wait, &reason));

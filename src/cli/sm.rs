@@ -113,7 +113,8 @@ pub(super) struct Arguments {
     /// (4: 2048, 5: 4096). A port with a smaller MTU cannot join.
     #[arg(long, value_name = "BYTES", default_value = "2048", requires = "reserved_sl")]
     ipoib_mtu: Mtu,
-    /// Rate of the IPoIB broadcast groups, in Gb/s. OpenSM's partitions.conf calls it `rate=`. Slower ports cannot join.
+    /// Rate of the IPoIB broadcast groups, in Gb/s. OpenSM's partitions.conf calls it `rate=`. Slower ports cannot
+    /// join.
     #[arg(long, value_name = "GBPS", default_value = "10", requires = "reserved_sl")]
     ipoib_rate: PathRate,
     #[command(flatten)]

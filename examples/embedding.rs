@@ -174,6 +174,10 @@ impl<S: SubnetManager> SubnetManager for Logged<S> {
         self.inner.set_ways(longest, through);
     }
 
+    async fn compute(&mut self, work: Box<dyn FnOnce() + Send>) -> Result<(), SubnetError> {
+        self.inner.compute(work).await
+    }
+
     async fn discover(&mut self) -> Result<Discovered, SubnetError> {
         self.note("sweep", 1);
         self.inner.discover().await

@@ -77,7 +77,9 @@ impl<S: SubnetManager> Driver<S> {
                 Some(then) => Ok((ChangeUnderWay::from(*then), 0)),
                 None => {
                     let Some(after) = self.goes_on_to(&mut log, &own).await? else { break };
-                    let next = self.prepare(Arc::new(after)).map(ChangeUnderWay::from);
+                    let work = self.preparation(Arc::new(after));
+                    let work = if self.hurries { work.hurried() } else { work };
+                    let next = self.prepare_meanwhile(work).await.map(ChangeUnderWay::from);
                     log.restarts += usize::from(next.is_ok());
                     next.map(|next| {
                         let computing_ns = next.computing_ns(self.computing);

@@ -43,7 +43,7 @@ use crate::tables::{Lft, NodeSlToVl, PathLayers, SlToVl, SubnetTables};
 use crate::vet::Vetted;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 /// For how long a change waits for a journal that takes nothing, in nanoseconds.
 const UNRECORDED_NS: u64 = 30_000_000_000;
@@ -186,6 +186,8 @@ pub struct Driver<S> {
     computing: ComputeTime,
     /// See [`Driver::plan_whole`].
     in_turn: bool,
+    /// See [`Driver::hurry`].
+    hurries: bool,
 }
 
 impl<S: SubnetManager> Driver<S> {
@@ -213,6 +215,7 @@ impl<S: SubnetManager> Driver<S> {
             journal_due_ns: 0,
             computing: ComputeTime::default(),
             in_turn: true,
+            hurries: false,
         }
     }
 
@@ -220,6 +223,12 @@ impl<S: SubnetManager> Driver<S> {
     /// before scheme `double` ([`change::prepare_in_turn`]).
     pub fn plan_whole(&mut self) {
         self.in_turn = false;
+    }
+
+    /// Serves hosts that have lost their paths first, and the rest later, where a change follows another one without a
+    /// caller in between ([`Preparation::hurried`]).
+    pub fn hurry(&mut self) {
+        self.hurries = true;
     }
 
     /// Has a new routing take so much of the subnet's time to compute: before the first write or, by scheme `static`,
@@ -346,6 +355,13 @@ impl<S: SubnetManager> Driver<S> {
         self.preparation(after).carried_out()
     }
 
+    /// Prepares like [`Driver::prepare`], while the subnet manager serves requests.
+    async fn prepare_meanwhile(&mut self, work: Preparation) -> Result<Prepared, DriverError> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.subnet.compute(Box::new(move || drop(sender.send(work.carried_out())))).await?;
+        receiver.recv().expect("work that is done has sent its result")
+    }
+
     /// The work of [`Driver::prepare`], for any thread: it takes seconds on a thousand switches.
     pub fn preparation(&self, after: Arc<Fabric>) -> Preparation {
         let (from, running) = (self.prepared_from(), &self.running);
@@ -422,7 +438,7 @@ impl<S: SubnetManager> Driver<S> {
     /// # Errors
     /// It cannot be prepared, or the SM's own port failed.
     pub async fn change_to(&mut self, after: Arc<Fabric>) -> Result<ChangeRecord, DriverError> {
-        let prepared = self.prepare(after)?;
+        let prepared = self.prepare_meanwhile(self.preparation(after)).await?;
         self.run(prepared).await
     }
 
@@ -479,7 +495,7 @@ impl<S: SubnetManager> Driver<S> {
                 && let Some(after) = wanted(&self.running)
             {
                 let after = Arc::new(after);
-                match self.prepare(after.clone()) {
+                match self.prepare_meanwhile(self.preparation(after.clone())).await {
                     Ok(prepared) => return self.follow(record.clone(), &after, prepared).await.map(Some),
                     // What the glance saw may be half of what happened: the sweep below shows the rest.
                     Err(error) => tracing::warn!(%error, "no change for what a glance found: sweeping"),
@@ -492,7 +508,7 @@ impl<S: SubnetManager> Driver<S> {
             self.noticed = false;
             let Some(after) = wanted(&self.running) else { continue };
             let after = Arc::new(after);
-            let prepared = self.prepare(after.clone())?;
+            let prepared = self.prepare_meanwhile(self.preparation(after.clone())).await?;
             let found = glanced.map_or_else(|| record.clone(), |glance| record.with(&glance));
             return self.follow(found, &after, prepared).await.map(Some);
         }

@@ -11,8 +11,9 @@ use super::config::{Config, Takeover};
 use super::context::Context;
 use super::error::SmError;
 use super::fallback::{self, FoundRouting, has_routers};
-use super::inherited::{self, carrying, is_active, lanes_of_most};
+use super::inherited::{self, carrying, lanes_of_most};
 use super::installed::{self, InstalledTables};
+use super::newcomers::{self, LeftForLater, keeping_their_lids, odd_ports};
 use super::planning::computed;
 use super::port_needs;
 use super::set_up;
@@ -21,7 +22,7 @@ use super::unfit;
 use crate::change::{BringUp, Recovery, RecoveryInput, lost_cables, prepare_recovery, within_reach};
 use crate::driver::{Running, StandingChange};
 use crate::fabric::{Fabric, Node, NodeId, PortId, difference};
-use crate::ids::{Half, Lid, Lmc, PortNum, ReservedLevel, Sl, Vl};
+use crate::ids::{Half, Lid, PortNum, ReservedLevel, Sl, Vl};
 use crate::journal::Standing;
 use crate::lid::LidError;
 use crate::plan::{LanePartition, Lanes, MovedBy, Policy, sl_to_vl_pairs, writes_between};
@@ -30,7 +31,6 @@ use crate::tables::{NodeSlToVl, PathLayers, PortState, SlToVl, SubnetTables, Wri
 use crate::transport::Transport;
 use crate::verify::{self, Scope};
 use crate::wire::{AttributeId, Method};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const HALVES: [Half; 2] = [Half::Lower, Half::Upper];
@@ -47,12 +47,7 @@ pub(super) async fn bring_up<T: Transport>(
     let (config, aside) = (&context.config, &AsideElements::named(context.aside()));
     check_reserved(&fabric, config)?;
     let whole = Arc::new(fabric);
-    let odd = odd_ports(found, &whole);
-    let [likely, all] = [false, true].map(|all| without_newcomers(found, &whole, &odd, all).map(Arc::new));
-    // A port with the right LIDs may still be a newcomer. It is left for later only if nothing can be adopted
-    // otherwise.
-    let trials = if likely == all { vec![(all, false)] } else { vec![(likely, true), (all, false)] };
-    for (rest, is_trial) in trials {
+    for (rest, is_trial) in newcomers::trials(found, &whole) {
         let fabric = rest.clone().unwrap_or_else(|| whole.clone());
         let used = match aside.is_empty() {
             true => fabric.clone(),
@@ -62,7 +57,7 @@ pub(super) async fn bring_up<T: Transport>(
         let used = if used.reaches_others(found.sm_port) { used } else { fabric.clone() };
         let target = BringUpTarget { fabric, used, is_trial };
         if let Some(up) = bring_up_used(manager, context, found, target).await? {
-            rest.iter().for_each(|rest| log_newcomers(&whole, rest));
+            rest.iter().for_each(|rest| newcomers::log(&whole, rest));
             let lost: Vec<(PortId, PortId)> = cables_beyond(&up.running.known, &up.running.alive);
             let known = if lost.is_empty() { whole } else { Arc::new(whole.with_plugged(&lost)) };
             let running = Running { known, ..up.running };
@@ -158,7 +153,7 @@ async fn take_over<T: Transport>(
     {
         return Err(SmError::Foreign { why: why.to_string() });
     }
-    part_from_later(manager, found, &fabric).await?;
+    newcomers::part_from(manager, found, &fabric).await?;
     manager.apply_each(&fabric, &first).await?;
     let taken = match verdict {
         Verdict::Adoptable { used, lost } => adopt(fabric, installed, used, &lost),
@@ -447,15 +442,6 @@ pub(super) fn note_too_short<T: Transport>(manager: &mut Manager<T>, found: &Dis
     }
 }
 
-/// Owners of LIDs that carry data and may keep these LIDs; port 0 of a switch carries data if another port of the
-/// switch does.
-pub(super) fn keeping_their_lids(found: &Discovered, lmc: Lmc) -> BTreeSet<PortId> {
-    let fabric = &found.fabric;
-    let flows = |&port: &PortId| ports_of_owner(fabric, port).iter().any(|&port| is_active(found, port));
-    let suits = |&port: &PortId| fabric.port(port).lmc == lmc || fabric.node(fabric.port(port).node).is_switch();
-    fabric.lid_ports().filter(flows).filter(suits).collect()
-}
-
 /// The fabric that a sweep found, with lanes set and LIDs assigned; and whether a part is left for later because it
 /// carries nothing and would take lanes out of operation.
 pub(super) fn equipped<T: Transport>(
@@ -537,82 +523,6 @@ fn running_states(fabric: &Fabric, tables: &SubnetTables) -> Vec<PortState> {
     states
 }
 
-/// The ports that join the owner of a LID with others: all external ports of a switch; of another node, the port
-/// itself.
-fn ports_of_owner(fabric: &Fabric, owner: PortId) -> Vec<PortId> {
-    match fabric.port(owner).num {
-        PortNum::ZERO => fabric.ports_of(fabric.port(owner).node).filter(|&port| port != owner).collect(),
-        _ => vec![owner],
-    }
-}
-
-/// Whether a port that owns a LID was added, or switched on again, while no manager ran: it lets no data through, and
-/// it holds no LID or the wrong one. With `all` a right LID does not count, since it may be that of another subnet. A
-/// port with a LID that an earlier manager has ARMED is no newcomer.
-fn is_newcomer(found: &Discovered, fabric: &Fabric, owner: PortId, all: bool) -> bool {
-    let states = || ports_of_owner(&found.fabric, owner).into_iter().map(|port| found.port_states[port.index()]);
-    let is_armed = states().any(|state| state == PortState::Armed);
-    let (held, wanted) = (found.fabric.port(owner), fabric.port(owner));
-    let is_other = (held.lid, held.lmc) != (wanted.lid, wanted.lmc);
-    !states().any(|state| state == PortState::Active) && (held.lid.is_none() || !is_armed && (all || is_other))
-}
-
-/// End ports that carry data under a LID or an LMC that they should not have, as long as they are fewer than half:
-/// another port holds the same LID, or somebody wrote it there.
-fn odd_ports(found: &Discovered, fabric: &Fabric) -> BTreeSet<PortId> {
-    let addresses = |fabric: &Fabric, port: PortId| (fabric.port(port).lid, fabric.port(port).lmc);
-    let carrying = || found.fabric.end_ports().filter(|&port| is_active(found, port));
-    let is_odd = |&port: &PortId| addresses(&found.fabric, port) != addresses(fabric, port);
-    let odd: BTreeSet<PortId> = carrying().filter(is_odd).collect();
-    if 2 * odd.len() < carrying().count() { odd } else { BTreeSet::new() }
-}
-
-/// Takes down links whose near end is ACTIVE or ARMED and whose far end is left for later. The far end carries data
-/// under another LID than it should have, or its device restarted without its neighbour's notice. No token of a barrier
-/// would ever come from there, and packets would stand for ever before a port that stays ARMED. The links come back in
-/// INITIALIZE, like those of any newcomer (E.1).
-async fn part_from_later<T: Transport>(
-    manager: &mut Manager<T>,
-    found: &Discovered,
-    fabric: &Fabric,
-) -> Result<(), SmError> {
-    let leads_there = |&port: &PortId| {
-        let is_used = fabric.node(fabric.port(port).node).present;
-        let is_up = matches!(found.port_states[port.index()], PortState::Armed | PortState::Active);
-        is_used && fabric.peer(port).is_none() && found.fabric.peer(port).is_some() && is_up
-    };
-    let near: Vec<PortId> = found.fabric.ports().map(|(id, _)| id).filter(leads_there).collect();
-    if let Some(&first) = near.first() {
-        let port = found.fabric.peer(first).map_or_else(String::new, |port| found.fabric.describe_port(port));
-        tracing::warn!(
-            ports = near.len(),
-            port,
-            "links to ports that are new or have other LIDs than they should are up: they are taken down, and these ports are \
-             brought in later"
-        );
-        manager.apply_each(fabric, &Write::links_down(&near)).await?;
-    }
-    Ok(())
-}
-
-/// The fabric without newcomers, without `odd` ports, and without devices that only these join to the rest. The tables
-/// in force know nothing of them, and are adopted or mended for the rest as they stand; newcomers are brought in
-/// afterwards, like any others. `None` if there are none, or if nothing carries traffic. The manager's own device and
-/// its switch are never left for later.
-fn without_newcomers(found: &Discovered, fabric: &Fabric, odd: &BTreeSet<PortId>, all: bool) -> Option<Fabric> {
-    if !installed::carries_traffic(&found.fabric, &found.port_states) {
-        return None;
-    }
-    let own = [Some(fabric.port(found.sm_port).node), fabric.neighbour(found.sm_port)];
-    let later = fabric.lid_ports().filter(|&port| odd.contains(&port) || is_newcomer(found, fabric, port, all));
-    let later = later.filter(|&port| !own.contains(&Some(fabric.port(port).node)));
-    let cables: Vec<PortId> = later.flat_map(|port| ports_of_owner(fabric, port)).collect();
-    if cables.is_empty() {
-        return None;
-    }
-    Some(within_reach(&fabric.without_links(&cables), found.sm_port))
-}
-
 /// The cables of `known` that `alive`, a fabric of the same indices, lacks.
 fn cables_beyond(known: &Fabric, alive: &Fabric) -> Vec<(PortId, PortId)> {
     known.links().filter(|&(one, _)| alive.peer(one).is_none()).collect()
@@ -627,22 +537,11 @@ fn log_lost(known: &Fabric, fabric: &Fabric) {
     );
 }
 
-fn log_newcomers(fabric: &Fabric, rest: &Fabric) {
-    let gone = fabric.nodes().filter(|&(id, node)| node.present && !rest.node(id).present);
-    let gone: Vec<String> = gone.map(|(id, _)| fabric.describe_node(id)).collect();
-    let first = gone.first().map_or("a port of a device", String::as_str);
-    tracing::warn!(
-        devices = gone.len(),
-        first,
-        "added while no manager ran, or with other LIDs than it should have: brought in once the rest is up"
-    );
-}
-
 /// Checks that the tables read can be judged: every port holds its wanted LID and LMC, and every device has reported.
 /// Newcomers and odd ports that the manager cannot leave for later are excepted.
 fn comparable(found: &Discovered, fabric: &Fabric, installed: &InstalledTables) -> Result<(), String> {
     let odd = odd_ports(found, fabric);
-    let counts = |port: &PortId| !odd.contains(port) && !is_newcomer(found, fabric, *port, false);
+    let counts = |port: &PortId| !odd.contains(port) && !LeftForLater::Likely.include(found, fabric, *port);
     if let Some(port) = fabric.lid_ports().filter(counts).find(|&port| {
         let (held, wanted) = (found.fabric.port(port), fabric.port(port));
         (held.lid, held.lmc) != (wanted.lid, wanted.lmc)

@@ -111,12 +111,6 @@ pub enum SmError {
         /// The first of them.
         device: String,
     },
-    /// No thread can be started for long computations.
-    #[error("there is no thread for what is to be computed: {why}")]
-    NoThread {
-        /// The error of the system.
-        why: String,
-    },
     /// A change has not ended.
     #[error("the change stands still ({outcome}) and will be tried again")]
     StandsStill {

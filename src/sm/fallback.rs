@@ -82,7 +82,7 @@ async fn attempt<T: Transport>(
     preparation: Preparation,
 ) -> Result<Result<Prepared, DriverError>, SmError> {
     let manager = &mut driver.subnet_mut().manager;
-    computed(manager, config.planning, || preparation.carried_out()).await
+    Ok(computed(manager, config.planning, || preparation.carried_out()).await?)
 }
 
 /// Whether another scheme or engine may do better.

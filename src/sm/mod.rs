@@ -7,6 +7,7 @@
 //! next step, [`election`] the master, [`pace`] the rate of sweeps. Deliberately omitted: sockets, files and signals
 //! ([`frontend`](crate::frontend) and the program have them), partitions other than the default one.
 
+mod admission;
 mod arrival;
 mod aside;
 mod bring_up;
@@ -27,6 +28,7 @@ pub mod lifecycle;
 mod mailbox;
 mod mirroring;
 mod moving;
+mod newcomers;
 mod open_end_ports;
 mod orders;
 pub mod pace;
@@ -39,6 +41,7 @@ mod registering;
 mod reporting;
 pub mod rescue;
 mod responder;
+mod restoring;
 mod service;
 mod set_up;
 mod settings;

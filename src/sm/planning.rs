@@ -5,8 +5,7 @@
 //! until it is done. In a simulation, no time passes during a computation, and a run must not depend on the speed of
 //! the machine: there the work is done in place.
 
-use super::error::SmError;
-use crate::subnet::{Manager, SubnetManager as _};
+use crate::subnet::{Manager, SubnetError, SubnetManager as _};
 use crate::transport::Transport;
 use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
@@ -41,7 +40,7 @@ pub(super) async fn computed<T: Transport, R: Send + 'static>(
     manager: &mut Manager<T>,
     planning: Planning,
     work: impl FnOnce() -> R + Send + 'static,
-) -> Result<R, SmError> {
+) -> Result<R, SubnetError> {
     if planning == Planning::Inline {
         return Ok(work());
     }
@@ -53,7 +52,7 @@ pub(super) async fn computed<T: Transport, R: Send + 'static>(
         let _ = sender.send(work());
     };
     let thread = std::thread::Builder::new().name("planning".to_string()).spawn(work);
-    let thread = thread.map_err(|error| SmError::NoThread { why: error.to_string() })?;
+    let thread = thread.map_err(|error| SubnetError::NoThread { why: error.to_string() })?;
     let mut found = receiver.recv_timeout(THREAD_WAIT).map_err(|error| match error {
         RecvTimeoutError::Timeout => TryRecvError::Empty,
         RecvTimeoutError::Disconnected => TryRecvError::Disconnected,

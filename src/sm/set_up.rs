@@ -84,6 +84,11 @@ pub(super) fn every_port(fabric: &Fabric) -> Vec<PortId> {
     present.flat_map(|node| settings::ports_of(fabric, node)).collect()
 }
 
+/// Whether a port is known to be in INITIALIZE or ARMED.
+pub(super) fn awaits(info: Option<&PortInfo>) -> bool {
+    matches!(info.map(|info| info.port_state), Some(wire::PortState::Initialize | wire::PortState::Armed))
+}
+
 /// Writes the settings of ports and switches where they differ, and arms ports in INITIALIZE. Links whose lanes or MTU
 /// do not suffice are taken down first, and both their ends are ARMED then.
 pub(super) async fn configure<T: Transport>(

@@ -23,24 +23,18 @@ use super::orders::{ManagerOrder, OrderAnswer, OrderId};
 use super::pace::{Seen, SweepPace};
 use super::partitions;
 use super::peers::PeerManagers;
-use super::planning::computed;
+use super::planning::{Planning, computed};
 use super::registering::Registering;
 use super::reporting::ReportingManager;
-use super::set_up;
-use super::settings::Basis;
 use super::unfit;
 use crate::change::{self, Prepared};
 use crate::drain::Ticket;
 use crate::driver::{ChangeRecord, Driver, DriverError, Foreseer, Intent, Running, Sighting};
-use crate::fabric::{Fabric, NodeId, PortId, difference};
-use crate::ids::{PortMask, PortName, PortNum};
+use crate::fabric::{Fabric, PortId, difference};
 use crate::machine::Outcome;
 use crate::plan::{self, Assumption, Draft, Lanes, Scheme};
 use crate::subnet::{AWAY_NS, Manager, SubnetEvent, SubnetManager, WriteOrder};
-use crate::tables::Lft;
 use crate::transport::Transport;
-use crate::wire;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The longest that the manager listens to the subnet, or watches the master, before it checks for orders.
@@ -53,7 +47,7 @@ const INTERRUPTIBLE_SURVEYS: usize = 3;
 pub(super) struct Upkeep<T> {
     pub(super) driver: Driver<ReportingManager<T>>,
     /// Elements that are present and must not be used.
-    aside: AsideElements,
+    pub(super) aside: AsideElements,
     pace: SweepPace,
     /// The subnet's last report.
     seen: Seen,
@@ -95,6 +89,10 @@ impl<T: Transport> Upkeep<T> {
         driver.begin_tickets_at(Ticket::at(context.epoch_ns.saturating_add(driver.subnet().now_ns())));
         let aside = AsideElements::named(context.aside());
         context.journal.take().into_iter().for_each(|journal| driver.record_in(journal));
+        // In a simulation no time passes meanwhile.
+        if context.config.planning == Planning::Threaded {
+            driver.hurry();
+        }
         if let Some(most_bytes) = context.config.foresee {
             driver.foresee_by(Foreseer::new(most_bytes));
         }
@@ -766,126 +764,6 @@ impl<T: Transport> Upkeep<T> {
         tracing::info!("the retired half follows");
         Ok(())
     }
-
-    /// Merges newcomers into the known fabric and assigns their LIDs. Those that do not fit are left for later.
-    async fn admit(&mut self, context: &mut Context, sighting: &Sighting) -> Result<(), SmError> {
-        let (found, sm) = (&sighting.discovered.fabric, sighting.discovered.sm_port);
-        let known = without_recabled(&self.driver.running().known, found);
-        // G.7: the SL-to-VL tables in force use lanes that a newcomer with fewer VLs lacks.
-        let in_use = Lanes::of_fabric(&self.driver.running().routed, None).count();
-        let (mut rest, newcomers) = unfit::fitting(&known, (&sighting.usable(), sm), in_use);
-        let mut unfit = unfit::lesser(sighting);
-        unfit.extend(newcomers);
-        let lmc = context.config.lmc;
-        let whole = loop {
-            if difference::recognise(&known, &rest).stranger.is_none() {
-                break None;
-            }
-            let union = difference::union(&known, &rest)?;
-            let assign = |fabric: &Fabric| (context.assign)(fabric, lmc, &BTreeSet::new());
-            let error = match bring_up::equip(&union.fabric, &context.config, assign) {
-                Ok(whole) => break Some(whole),
-                Err(error) => error,
-            };
-            let SmError::Lids(lacking) = &error else { return Err(error) };
-            let Some((fewer, out)) = unfit::without_room(&known, &union.fabric, lacking, (&rest, sm)) else {
-                return Err(error);
-            };
-            rest = fewer;
-            unfit.extend(out);
-        };
-        self.driver.subnet_mut().manager.set_unfit(unfit::parted(unfit, &rest));
-        let Some(whole) = whole else { return Ok(()) };
-        // Stored before anything is written: a LID once assigned must not go to another device.
-        context.keep_lids(&whole);
-        self.driver.widen(Arc::new(whole));
-        // The last sweep was matched with the smaller fabric and shows no newcomer.
-        self.driver.look().await?;
-        Ok(())
-    }
-
-    /// Writes the settings of everything that is not yet up, and makes room in all switches for new LIDs.
-    async fn set_up_newcomers(&mut self, context: &Context) -> Result<(), SmError> {
-        let running = self.driver.running().clone();
-        // A cable to what is set aside would stay ARMED, and what is set aside may still send into it: there its
-        // packets would stand for ever.
-        let used = self.aside.out_of(&running.alive);
-        let manager = &mut self.driver.subnet_mut().manager;
-        let down = ports_to_set_up(&used, |port| manager.port_info(port));
-        if let Some(lfts) = without_entries_into(&running, &down) {
-            let writes = plan::entries_between(&running.alive, Some(&running.tables.lfts), &lfts);
-            manager.apply(&running.alive, &writes, WriteOrder::Any).await?;
-            self.driver.record_tables(lfts, running.both_halves);
-        }
-        let manager = &mut self.driver.subnet_mut().manager;
-        set_up::configure(manager, &Basis::of(&running, &context.config), &down).await?;
-        // Tables of newcomers that another manager has brought up.
-        partitions::read_unknown(manager, &running.alive).await
-    }
-
-    /// Handles devices whose ports went down and returned between two sweeps with their cables unchanged. They may only
-    /// have been unplugged, or power-cycled, and so have lost everything. So all settings and tables are written again
-    /// while their ports are ARMED; then the ports become ACTIVE under the routing in force.
-    async fn set_up_bounced(&mut self, context: &Context) -> Result<(), SmError> {
-        let running = self.driver.running().clone();
-        let fabric = &running.alive;
-        let ReportingManager { manager, groups, .. } = self.driver.subnet_mut();
-        let routed = |port: &PortId| running.routed.peer(*port).is_some() && fabric.peer(*port).is_some();
-        let down = |port: PortId| awaits_set_up(manager.port_info(port));
-        let bounced: Vec<PortId> = fabric.ports().map(|(id, _)| id).filter(routed).filter(|&port| down(port)).collect();
-        if bounced.is_empty() {
-            return Ok(());
-        }
-        // A link that went down did so at both its ends, whichever of them shows it.
-        let ends = |&port: &PortId| [Some(port), fabric.peer(port)].into_iter().flatten();
-        let devices: BTreeSet<NodeId> = bounced.iter().flat_map(ends).map(|end| fabric.port(end).node).collect();
-        tracing::warn!(ports = bounced.len(), devices = devices.len(), "ports bounced: setting up their devices again");
-        let own = devices.iter().filter(|&&node| fabric.node(node).is_switch());
-        let own = own.filter_map(|&node| fabric.port_at(node, PortNum::ZERO));
-        let ports: Vec<PortId> = own.chain(bounced.iter().copied()).collect();
-        groups.may_be_empty(&devices);
-        set_up::configure(manager, &Basis::of(&running, &context.config), &ports).await?;
-        let policy = &context.config.policy;
-        let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
-        // Nothing that these devices held before is taken for granted.
-        let writes = plan::writes_to(fabric, &devices, &running.tables.lfts, steady);
-        manager.apply(fabric, &writes, WriteOrder::Any).await?;
-        // A port that bounced once more waits for the next look, and keeps no other one waiting.
-        set_up::activate(manager, fabric, &bounced).await?;
-        // A device that does not take its partitions back has those of its own.
-        self.publish();
-        Ok(())
-    }
-
-    /// Writes what is recorded to devices that are unused, because they or their connections are set aside, and that
-    /// restarted, as either end of a cable shows: they answered no change. Their ports stay as they are, so nothing
-    /// passes them.
-    async fn rewrite_unused(&mut self, context: &Context) -> Result<(), SmError> {
-        if self.aside.is_empty() {
-            return Ok(());
-        }
-        let (running, policy) = (self.driver.running().clone(), &context.config.policy);
-        let used = change::within_reach(&self.aside.out_of(&running.alive), running.sm);
-        let manager = &mut self.driver.subnet_mut().manager;
-        let nodes =
-            running.alive.nodes().filter(|&(id, node)| node.present && !used.node(id).present).map(|(id, _)| id);
-        let is_reset = |port: PortId| awaits_set_up(manager.port_info(port));
-        let has_bounced = |port: PortId| is_reset(port) || running.alive.peer(port).is_some_and(is_reset);
-        let bounced = nodes.filter(|&node| running.alive.ports_of(node).any(has_bounced));
-        let devices: BTreeSet<NodeId> = bounced.collect();
-        if devices.is_empty() {
-            return Ok(());
-        }
-        let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
-        let writes = plan::writes_to(&running.alive, &devices, &running.tables.lfts, steady);
-        match manager.apply(&running.alive, &writes, WriteOrder::Any).await {
-            Ok(_) => self.driver.record_lanes(devices, steady),
-            Err(error) if error.is_fatal() => return Err(error.into()),
-            // The rest does not wait for it: when it is taken back, all is written.
-            Err(error) => tracing::warn!(%error, "writing to what is set aside"),
-        }
-        Ok(())
-    }
 }
 
 /// The way in which the user wants changes made.
@@ -895,61 +773,6 @@ pub(super) fn intent(config: &Config) -> Intent {
 
 fn changed(record: ChangeRecord) -> LifecycleEvent {
     LifecycleEvent::Changed(Box::new(record))
-}
-
-/// The known fabric without the cables of ports that were found cabled to another peer.
-fn without_recabled(known: &Fabric, found: &Fabric) -> Fabric {
-    let there = |port: PortName| {
-        let port = found.port_named(port).filter(|&port| found.node(found.port(port).node).present)?;
-        found.peer(port).map(|peer| found.port_name(peer))
-    };
-    // A device that was not found disproves nothing: its cables stay known.
-    let moved = |&(a, b): &(PortId, PortId)| {
-        let (at_a, at_b) = (known.port_name(a), known.port_name(b));
-        there(at_a).is_some_and(|peer| peer != at_b) || there(at_b).is_some_and(|peer| peer != at_a)
-    };
-    let gone: Vec<PortId> = known.links().filter(moved).map(|(a, _)| a).collect();
-    known.without_links(&gone)
-}
-
-/// Whether a port is known to be in INITIALIZE or ARMED.
-fn awaits_set_up(info: Option<&wire::PortInfo>) -> bool {
-    matches!(info.map(|info| info.port_state), Some(wire::PortState::Initialize | wire::PortState::Armed))
-}
-
-/// Cabled ports in INITIALIZE or ARMED, and every port with a LID of its own.
-fn ports_to_set_up<'a>(fabric: &Fabric, info: impl Fn(PortId) -> Option<&'a wire::PortInfo>) -> Vec<PortId> {
-    let owns = |port: PortId| {
-        let at = fabric.port(port);
-        let node = fabric.node(at.node);
-        node.present && node.is_switch() && at.num == PortNum::ZERO
-    };
-    let cabled = |port: PortId| fabric.peer(port).is_some() && awaits_set_up(info(port));
-    fabric.ports().map(|(id, _)| id).filter(|&id| cabled(id) || owns(id)).collect()
-}
-
-/// The tables in force without entries that lead into some ports over cables that the routing does not use; `None` if
-/// there are none. Tables that were adopted may have such entries, and packets meet the same fate without them as they
-/// did while these ports were down. Before an ARMED port they would stand, and no token would pass them.
-fn without_entries_into(running: &Running, ports: &[PortId]) -> Option<Vec<Arc<Lft>>> {
-    let mut unused: BTreeMap<NodeId, PortMask> = BTreeMap::new();
-    for &port in ports {
-        let at = running.alive.port(port);
-        // The tables of what is not routed yet are written whole.
-        if at.num != PortNum::ZERO && running.routed.node(at.node).present && running.routed.peer(port).is_none() {
-            unused.entry(at.node).or_default().insert(at.num);
-        }
-    }
-    let mut lfts = running.tables.lfts.clone();
-    let mut has_some = false;
-    for (switch, unused) in unused {
-        let table = lfts[switch.index()].clone();
-        for (lid, _) in table.routes().filter(|&(_, output)| unused.contains(output)) {
-            Arc::make_mut(&mut lfts[switch.index()]).set(lid, PortNum::NO_ROUTE);
-            has_some = true;
-        }
-    }
-    has_some.then_some(lfts)
 }
 
 /// Whether the published state is still current. Compared by address, since the manager replaces what changes and

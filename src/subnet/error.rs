@@ -103,6 +103,12 @@ pub enum SubnetError {
     /// The process stood still for so long that another manager may have written.
     #[error("this manager stood still, and writes nothing before it has read the subnet again")]
     StoodStill,
+    /// No thread can be started for long computations.
+    #[error("there is no thread for what is to be computed: {why}")]
+    NoThread {
+        /// The error of the system.
+        why: String,
+    },
     /// The result of a sweep is not a fabric.
     #[error("the sweep found what cannot be one subnet: {0}")]
     Incoherent(#[from] BuildError),

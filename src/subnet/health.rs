@@ -472,6 +472,12 @@ impl<T: Transport> Manager<T> {
         self.health.faults.values().map(|fault| (fault, fault.essential && self.health.is_out(fault.device)))
     }
 
+    /// The devices that have failed at an attribute since `since_ns`.
+    pub fn failing_since(&self, since_ns: u64, attribute: AttributeId) -> Vec<Guid> {
+        let failed = |fault: &&DeviceFault| fault.attribute == attribute && fault.last_ns >= since_ns;
+        self.health.faults.values().filter(failed).map(|fault| fault.device).collect()
+    }
+
     /// Leaves out every device that has failed at something essential since `since_ns`, at least `least` times: what it
     /// holds is unknown, or not what was proved. The manager's own device is never left out, nor the switch that it
     /// depends on. Returns what was wrong with those that are out from now on.

@@ -233,6 +233,16 @@ pub trait SubnetManager {
     /// states it, since its writes need not show it. Without a fence it has no effect.
     fn set_fence(&mut self, fence: &Fence);
 
+    /// Does long work, such as planning. A manager that serves requests goes on serving them meanwhile; one that serves
+    /// nobody just does the work.
+    ///
+    /// # Errors
+    /// The SM's own port failed, or there is no thread. The work may not be done then.
+    async fn compute(&mut self, work: Box<dyn FnOnce() + Send>) -> Result<(), SubnetError> {
+        work();
+        Ok(())
+    }
+
     /// Sweeps the subnet by directed routes. The fabric found has its own indices; the known one is unchanged.
     async fn discover(&mut self) -> Result<Discovered, SubnetError>;
 

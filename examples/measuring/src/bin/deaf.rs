@@ -2,19 +2,23 @@
 //! managers and users at the control socket wait that long at most, beside what the wire takes.
 //!
 //! `cargo run --release -p reconfig-measuring --bin deaf -- [TOPOLOGY]` runs the manager, with planning in a thread as
-//! the program has it, on a simulated subnet, by default of 972 switches: bring-up, the death of a spine, its return. A
-//! stretch is what the manager does between two moments at which it would take a request. What counts is the
-//! processor's time of its thread, so that other work on the machine does not.
+//! the program has it, on a simulated subnet, by default of 972 switches: bring-up, the death of a spine, its return, a
+//! second manager's start, and a planned removal within which another spine dies. A stretch is what the manager does
+//! between two moments at which it would take a request. What counts is the processor's time of its thread, so that other
+//! work on the machine does not. It fails if a stretch is longer than anybody should have to wait.
 
 use reconfig::change::engine_named;
-use reconfig::fabric::Fabric;
 use reconfig::fabric::generate::{Options, Topology, generate};
+use reconfig::fabric::{Fabric, NodeId};
 use reconfig::frontend::control::ChannelStatus;
 use reconfig::ids::Guid;
 use reconfig::routing::{Engine, Parameters};
 use reconfig::sim::{Halt, Sim, SimConfig, SimTransport};
 use reconfig::sm::election::{ElectionRules, Rank};
-use reconfig::sm::{self, AgeLimits, Config, Context, Happening, Mailbox, Planning, RunUntil, SharedMailbox, SmError};
+use reconfig::sm::{
+    self, AgeLimits, Config, Context, Happening, Mailbox, ManagerOrder, Planning, RunUntil, SharedMailbox, SmError,
+    SubnetElement,
+};
 use reconfig::subnet::{Manager, SourceControl, Timing};
 use reconfig::transport::AnyTransport;
 use reconfig_measuring::started;
@@ -45,11 +49,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let fabric = generate(&topology.parse::<Topology>()?, &Options::default())?.with_capabilities(4, true);
     println!("{topology}: {} switches, {} CAs", fabric.switches().count(), fabric.end_ports().count());
     let (spine, _) = started::place(&fabric);
+    let mut over = 0;
     let mut scene = Scene::cold(&fabric)?;
     let up = scene.watch(u64::MAX, |said| matches!(said, Happening::Up { .. }))?;
-    show("bring-up", up);
+    over += show("bring-up", up);
     let settled = scene.watch(WATCHED_NS, |_| false)?;
-    show("settling", settled);
+    over += show("settling", settled);
     let running = scene.mailbox.borrow().view.running.clone().ok_or("no subnet")?;
     let before_ns = cpu_ns()?;
     let channels = ChannelStatus::of(&running);
@@ -62,25 +67,45 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     scene.transport.with(|sim| sim.kill(spine));
     let lost = scene.watch(WATCHED_NS, |_| false)?;
-    show("a spine dies", lost);
+    over += show("a spine dies", lost);
     scene.transport.with(|sim| sim.revive(spine));
     let back = scene.watch(2 * WATCHED_NS, |_| false)?;
-    show("it comes back", back);
+    over += show("it comes back", back);
     // What carries traffic is read and proved before the next manager serves it.
     let mut scene = scene.another(&fabric)?;
     let adopted = scene.watch(u64::MAX, |said| matches!(said, Happening::Up { .. }))?;
-    show("another manager starts and adopts", adopted);
-    show("settling", scene.watch(WATCHED_NS, |_| false)?);
-    Ok(())
+    over += show("another manager starts and adopts", adopted);
+    over += show("settling", scene.watch(WATCHED_NS, |_| false)?);
+    let element = SubnetElement::Switch(fabric.node(spine).description.trim().to_string());
+    let order = ManagerOrder::SetAside { element, dry_run: false, cut_off_meant: false };
+    scene.mailbox.borrow_mut().order(order);
+    let empties = |said: &Happening| matches!(said, Happening::Entered { state: "vacating" });
+    over += show("the spine is removed", scene.watch(WATCHED_NS, empties)?);
+    let other = fabric.switches().filter(|&switch| switch != spine);
+    let other = other.max_by_key(|&switch| neighbouring_switches(&fabric, switch)).ok_or("one switch")?;
+    scene.transport.with(|sim| sim.kill(other));
+    over += show("another one dies before it is empty", scene.watch(WATCHED_NS, |_| false)?);
+    match over {
+        0 => Ok(()),
+        over => Err(format!("{over} stretches above {} ms", MOST_NS / MS).into()),
+    }
 }
 
-fn show(what: &str, mut stretches: Vec<Stretch>) {
+/// Cables of a switch to other switches; 0 if a host is attached to it.
+fn neighbouring_switches(fabric: &Fabric, switch: NodeId) -> usize {
+    let peers = || fabric.ports_of(switch).filter_map(|port| fabric.neighbour(port));
+    if peers().all(|peer| fabric.node(peer).is_switch()) { peers().count() } else { 0 }
+}
+
+/// Shows the longest stretches, and returns how many are too long.
+fn show(what: &str, mut stretches: Vec<Stretch>) -> usize {
     stretches.sort_by_key(|stretch| std::cmp::Reverse(stretch.cpu_ns));
     let over = stretches.iter().filter(|stretch| stretch.cpu_ns > MOST_NS).count();
     println!("{what}: {} stretches, {over} of them above {} ms", stretches.len(), MOST_NS / MS);
     for Stretch { cpu_ns, state } in stretches.iter().take(LISTED) {
         println!("  {:>8.1} ms, {state}", *cpu_ns as f64 / MS as f64);
     }
+    over
 }
 
 /// A manager at work.

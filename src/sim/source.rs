@@ -19,6 +19,7 @@ use crate::ids::{Half, Lid, Lmc, Sl, SubnetId};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// What a source's application does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -749,9 +750,23 @@ impl Sources {
         let old = usize::from(source.lid)..usize::from(source.lid) + usize::from(source.lids);
         let by_lid = &mut self.by_lid[space..];
         // Another port may have taken some of these LIDs since, so only its own entries are cleared.
-        by_lid[old].iter_mut().filter(|owner| **owner == rank).for_each(|owner| *owner = EndPortRank::NONE);
+        by_lid[old.clone()].iter_mut().filter(|owner| **owner == rank).for_each(|owner| *owner = EndPortRank::NONE);
         by_lid[lid_range(lid, lmc)].fill(rank);
         (source.lid, source.lids, source.paths) = (lid.0, lmc.lids(), (lmc.lids() / 2).max(1));
+        if old.start > 0 && old != lid_range(lid, lmc) {
+            self.leave_to_others(space, &old);
+        }
+    }
+
+    /// What a port has given up and another one holds is the other's from now on: after two subnets were joined, LIDs
+    /// are held twice until one of the two has others.
+    fn leave_to_others(&mut self, space: usize, given_up: &Range<usize>) {
+        for source in self.list.iter().filter(|source| self.spaces.slot(source.port, 0) == space) {
+            let first = usize::from(source.lid);
+            let held = first.max(given_up.start)..(first + usize::from(source.lids)).min(given_up.end);
+            let owners = self.by_lid[space..].get_mut(held).unwrap_or_default();
+            owners.iter_mut().filter(|owner| owner.is_none()).for_each(|owner| *owner = source.rank);
+        }
     }
 
     // Which LIDs.

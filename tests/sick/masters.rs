@@ -153,6 +153,10 @@ fn two_subnets_that_never_met_have_one_master_before_either_takes_the_other_in()
         let whole = both(&mut first, &mut second, 60 * S, |one, _| one.unreached(&[]).is_empty());
         assert!(whole, "bit {shows_bit}: {:?}", first.failures());
         assert_eq!(roles(&first, &second), ["master", "standby"], "bit {shows_bit}");
+        // LIDs that the other part has given up are those of the ports that hold them still: what goes there arrives.
+        let takes = |port| first.transport.with(|sim| sim.end_port_of(port, sim.port_lid(port)));
+        let astray: Vec<_> = first.fabric.end_ports().filter(|&port| takes(port) != Some(port)).collect();
+        assert!(astray.is_empty(), "bit {shows_bit}: {astray:?}");
     }
 }
 

@@ -11,6 +11,7 @@ mod fabrics;
 mod file_engine;
 mod foresees;
 mod groups;
+mod joins;
 mod judges;
 mod lids;
 mod loses_the_root;

@@ -5,5 +5,7 @@ mod commands;
 mod devices;
 mod diags;
 mod harness;
+mod joins;
+mod managers;
 mod opensm;
 mod switchboard;

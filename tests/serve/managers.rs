@@ -1,0 +1,59 @@
+//! Subnet managers in front of a served fabric, beside each other.
+
+use crate::serve::harness::{Ran, Served};
+use reconfig_measuring::process::background::{Background, lossy};
+use reconfig_measuring::process::under_ibsim::under_ibsim;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// `reconfig sm`, running.
+pub struct Manager {
+    _process: Background,
+    socket: PathBuf,
+    log: PathBuf,
+}
+
+impl Manager {
+    /// Starts it on a host, under a name of its own.
+    pub fn start(served: &Served, host: &str, name: &str, options: &[&str]) -> Manager {
+        let [socket, log] = ["sock", "log"].map(|kind| served.folder.path().join(format!("{name}.{kind}")));
+        let mut command = before(served, host, env!("CARGO_BIN_EXE_reconfig"));
+        command.args(["sm", "-v", "--color", "never", "--no-journal", "--settle", "0.2", "--life-time-value", "8"]);
+        command.arg("--socket").arg(&socket).args(options);
+        let process = Background::start(&mut command, &served.folder.path().join(format!("{name}.out")), &log);
+        Manager { _process: process.expect("the binary is built"), socket, log }
+    }
+
+    /// A command that speaks to it, to its end.
+    pub fn ask(&self, arguments: &[&str]) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
+        command.args(arguments).arg("--socket").arg(&self.socket);
+        Ran::of(arguments[0], command.output().expect("the binary is built"))
+    }
+
+    /// What `reconfig status` says; null while nobody answers.
+    pub fn status(&self) -> Value {
+        serde_json::from_str(&self.ask(&["status", "--json"]).text()).unwrap_or_default()
+    }
+
+    /// The SMPs by which it has written; those between managers do not count.
+    pub fn written(&self) -> u64 {
+        let status = self.status();
+        let sent = status["smps"]["sent"].as_object().expect("counts by attribute");
+        let counts = sent.iter().filter(|(attribute, _)| *attribute != "SmInfo");
+        counts.filter_map(|(_, by_method)| by_method["Set"].as_u64()).sum()
+    }
+
+    /// Its log so far.
+    pub fn log(&self) -> String {
+        lossy(&self.log).unwrap_or_default()
+    }
+}
+
+/// A program of a host in front of the server.
+fn before(served: &Served, host: &str, program: &str) -> Command {
+    let mut command = under_ibsim(served.name(), program, served.folder.path());
+    command.env("SIM_HOST", host);
+    command
+}

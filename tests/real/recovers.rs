@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(90);
 /// that hosts are given.
 const RECOVERING: Duration = Duration::from_secs(20);
 /// Barriers of a planned removal by `double`: of split two, of install one, of swap two, of drain and restore one each.
-const BARRIERS: usize = 7;
+pub const BARRIERS: usize = 7;
 
 fn net() -> Net {
     generated("fat-tree:4,2", 0)

@@ -3,11 +3,12 @@
 use super::agree::Expected;
 use super::brings_up::{BOTH, all_is_well, expected, topology};
 use super::fabrics::{Net, SMALL, generated};
-use super::installed;
 use super::opensm::OpenSm;
-use super::sm::{FOLLOWED, OVER, Place, Sm, without};
+use super::recovers::BARRIERS;
+use super::sm::{COMPLETED, FOLLOWED, OVER, Place, Sm, without};
 use super::subnet::Subnet;
 use super::told::sminfo;
+use super::{installed, side_by_side};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::Half;
 use reconfig::plan::{LanePartition, Lanes};
@@ -221,6 +222,42 @@ fn opensm_that_waits_through_every_phase_is_handed_over_to_at_the_end() {
     });
     let half = scene.half(&manager);
     all_is_well(&scene.subnet, &expected(&scene.rest(), 1, half), &[half]);
+}
+
+/// OpenSM comes at one barrier of a planned removal, ours stays master to its end, and hands over then.
+fn opensm_comes_at_barrier(nth: usize) {
+    let scene = Scene::of(&generated("fat-tree:4,2", 0));
+    let manager = scene.manager(&["--scheme", "double", "--pause-at-barriers", "--priority", "5", "--sweep", "1"]);
+    let _order = manager.begin(&scene.subnet, "change", &["--remove-switch", "spine-2", "--planned"]);
+    let (mut opensm, mut passed) = (None, 0);
+    let states = manager.at_each_barrier(&scene.subnet, |state| {
+        passed += 1;
+        if passed == nth {
+            let higher = OpenSm::start(&scene.subnet, Some(&scene.other()), "higher", "sm_priority 15\nlmc 1\n");
+            // It has found the master, and has sent it trap 144.
+            scene.subnet.wait("OpenSM to stand by", AGREEING, || higher.says("Entering STANDBY state"));
+            opensm = Some(higher);
+        }
+        assert_eq!(manager.says(&scene.subnet, "role"), "master", "barrier {nth}: {state}");
+        let is_master = opensm.as_ref().is_some_and(|opensm| opensm.says("Entering MASTER state"));
+        assert!(!is_master, "barrier {nth}: {state}");
+    });
+    let opensm = opensm.unwrap_or_else(|| panic!("barrier {nth} of {states:?}"));
+    assert_eq!((states.len(), manager.count(COMPLETED)), (BARRIERS, 1), "barrier {nth}: {states:?}\n{}", manager.log());
+    scene.subnet.wait("OpenSM to be master", AGREEING, || opensm.says("Entering MASTER state"));
+    scene.role_is(&manager, "standby");
+    // Nothing is closed that OpenSM, which knows no halves, would leave closed.
+    let program = super::reconfig();
+    let open = scene.subnet.run(&[program.to_str().expect("a path in Unicode"), "rescue"]);
+    assert_eq!(open.code, Some(0), "barrier {nth}: {}{}", open.output, open.errors);
+}
+
+#[test]
+fn opensm_that_comes_in_any_phase_is_handed_over_to_at_the_end() {
+    if installed() {
+        let barriers: Vec<usize> = (1..=BARRIERS).collect();
+        side_by_side(&barriers, |&nth| opensm_comes_at_barrier(nth));
+    }
 }
 
 #[test]

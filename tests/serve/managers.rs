@@ -27,9 +27,14 @@ impl Manager {
 
     /// A command that speaks to it, to its end.
     pub fn ask(&self, arguments: &[&str]) -> Ran {
+        Ran::of(arguments[0], self.command(arguments).output().expect("the binary is built"))
+    }
+
+    /// The same, not started yet.
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reconfig"));
         command.args(arguments).arg("--socket").arg(&self.socket);
-        Ran::of(arguments[0], command.output().expect("the binary is built"))
+        command
     }
 
     /// What `reconfig status` says; null while nobody answers.
@@ -48,6 +53,29 @@ impl Manager {
     /// Its log so far.
     pub fn log(&self) -> String {
         lossy(&self.log).unwrap_or_default()
+    }
+}
+
+/// OpenSM, running.
+pub struct OpenSm {
+    _process: Background,
+    log: PathBuf,
+}
+
+impl OpenSm {
+    /// Starts it on a host, under a name of its own, with lines for its configuration.
+    pub fn start(served: &Served, host: &str, name: &str, options: &str) -> OpenSm {
+        let [log, configuration] = ["log", "conf"].map(|kind| served.folder.path().join(format!("{name}.{kind}")));
+        std::fs::write(&configuration, format!("force_log_flush TRUE\n{options}")).expect("a file in a folder of ours");
+        let mut command = before(served, host, "opensm");
+        command.args(["-D", "0x43", "-f"]).arg(&log).arg("-F").arg(configuration);
+        let [out, err] = ["out", "err"].map(|kind| served.folder.path().join(format!("{name}.{kind}")));
+        OpenSm { _process: Background::start(&mut command, &out, &err).expect("it is installed"), log }
+    }
+
+    /// How often its log has the words.
+    pub fn said(&self, words: &str) -> usize {
+        lossy(&self.log).map_or(0, |text| text.matches(words).count())
     }
 }
 

@@ -4,6 +4,7 @@
 mod commands;
 mod devices;
 mod diags;
+mod handover;
 mod harness;
 mod joins;
 mod managers;

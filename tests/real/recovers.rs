@@ -4,15 +4,17 @@
 use super::agree::Expected;
 use super::brings_up::{BOTH, all_is_well, expected, topology};
 use super::fabrics::{Net, generated};
-use super::installed;
 use super::opensm::OpenSm;
 use super::sm::{OVER, Place, Sm, without};
 use super::subnet::Subnet;
+use super::told::sl_to_vl;
+use super::{installed, side_by_side};
 use crate::support::is_thorough;
 use crate::support::schema::assert_keeps;
 use reconfig::fabric::{Fabric, NodeId};
-use reconfig::ids::Half;
+use reconfig::ids::{Half, Vl};
 use reconfig::plan::{LanePartition, Lanes};
+use reconfig::tables::SlToVl;
 use reconfig_measuring::process::run::Ended;
 use std::time::{Duration, Instant};
 
@@ -282,6 +284,46 @@ fn rescue_opens_what_a_dead_manager_closed() {
         let next = Sm::bring_up(&subnet, "host-1 HCA-1", &[]);
         assert_eq!(next.count("REWRITTEN"), 0, "{}", next.log());
     }
+}
+
+/// What docs/SM.md tells those who have OpenSM alone: its defaults leave the fence, and quality of service opens every
+/// port. Without the list of lanes switches then know more lanes than there are.
+#[test]
+fn opensm_alone_opens_what_a_dead_manager_closed_if_quality_of_service_is_on() {
+    type LaneOf = fn(u8) -> u8;
+    if !installed() {
+        return;
+    }
+    // The tables of a host and of a switch, of eight lanes each.
+    let [mod_8, as_numbered, mod_4]: [LaneOf; 3] = [|sl| sl % 8, |sl| if sl < 15 { sl } else { 7 }, |sl| sl % 4];
+    let four = "qos TRUE\nqos_max_vls 4\nqos_sl2vl 0,1,2,3,0,1,2,3,0,1,2,3,0,1,2,3\n";
+    // The fence of the retired half, and that of the spare half.
+    let ways: [(usize, &str, Option<[LaneOf; 2]>); 4] = [
+        (7, "", None),
+        (7, "qos TRUE\n", Some([mod_8, as_numbered])),
+        (7, four, Some([mod_4, mod_4])),
+        (1, four, Some([mod_4, mod_4])),
+    ];
+    side_by_side(&ways, |&(nth, configuration, lanes)| {
+        let mut subnet = Subnet::serve(&net().text);
+        subnet.tools_at("host-3 HCA-1");
+        let options = ["--scheme", "double", "--pause-at-barriers", "--no-journal"];
+        let manager = Sm::bring_up(&subnet, "host-1 HCA-1", &options);
+        let _order = manager.begin(&subnet, "change", &["--remove-switch", "spine-2", "--planned"]);
+        assert!(at_barrier(&manager, &subnet, nth), "{}", manager.log());
+        drop(manager);
+        let closed = rescue(&subnet, &[]);
+        assert_eq!(closed.code, Some(1), "{}{}", closed.output, closed.errors);
+        let _opensm = OpenSm::bring_up(&subnet, Some("host-2 HCA-1"), configuration);
+        let rest = rescue(&subnet, &[]);
+        let is_closed = lanes.is_none();
+        assert_eq!(rest.code, Some(i32::from(is_closed)), "{configuration}: {}{}", rest.output, rest.errors);
+        for (path, lane) in ["0", "0,1"].into_iter().zip(lanes.into_iter().flatten()) {
+            let tables = sl_to_vl(&subnet.tool(&["smpquery", "sl2vl", "-D", path, "1"]));
+            let meant = SlToVl::from_fn(|sl| Vl::masked(lane(sl.get())));
+            assert!(!tables.is_empty() && tables.values().all(|table| *table == meant), "{configuration}: {tables:?}");
+        }
+    });
 }
 
 /// Killed at moments spread over a change, not at its barriers; `reconfig rescue` opens what is closed, and OpenSM

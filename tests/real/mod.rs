@@ -28,6 +28,7 @@ mod subnet;
 mod surroundings;
 mod survives;
 mod told;
+mod watches;
 
 use crate::support::tools::all_there;
 use reconfig_measuring::process::programs::missing;

@@ -6,7 +6,7 @@ use reconfig::fabric::{Fabric, NodeId};
 use reconfig_measuring::process::background::{Background, lossy};
 use reconfig_measuring::process::run::{Ended, run};
 use reconfig_measuring::started;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -86,6 +86,11 @@ impl Sm {
             let ended = self.ask(subnet, "change", &["--continue"]);
             assert_eq!(ended.code, Some(0), "change --continue: {}", ended.errors);
         }
+    }
+
+    /// Its control socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
     }
 
     /// Kills it.

@@ -93,7 +93,7 @@ const BEGUN: u64 = 40;
 /// How often ours is started anew that came too late, as on a busy machine.
 const TRIES: usize = 6;
 
-/// Ours, of higher priority, is started while OpenSM works, and takes over; whether it was there before OpenSM was done.
+/// Ours, of higher priority, is started while OpenSM works, and takes over; whether it came before OpenSM was done.
 fn ours_comes_while_opensm_is(at_work: AtWork) -> bool {
     let served = served("dragonfly-2-4-2");
     let sent = || served.status()["mads_sent"].as_u64().expect("a count");

@@ -46,7 +46,7 @@ const TREES: [&str; 3] = ["leaf-spine", "fat-tree", "three-level"];
 pub struct Case {
     pub name: String,
     pub fabric: Fabric,
-    /// What dies: the switch that up*/down* here takes as root, or what was drawn.
+    /// What dies: the switch that up*/down* here takes as root, the first host, or what was drawn.
     pub victim: Victim,
     /// What a foresighted administrator names as roots: in a tree every switch of the top level, elsewhere the root and
     /// its neighbour of most links to switches, the lowest GUID of equals, which is the root when the first is gone.
@@ -62,13 +62,15 @@ pub enum Victim {
     Switch(NodeId),
     /// A cable between switches, by one of its ports.
     Cable(PortId),
+    /// A host.
+    Host(NodeId),
 }
 
 impl Victim {
     /// Its name, as commands of the server have it.
     pub fn name(self, fabric: &Fabric) -> String {
         match self {
-            Victim::Switch(switch) => format!("\"{}\"", fabric.node(switch).description),
+            Victim::Switch(node) | Victim::Host(node) => format!("\"{}\"", fabric.node(node).description),
             Victim::Cable(port) => {
                 let port = fabric.port(port);
                 format!("\"{}\"[{}]", fabric.node(port.node).description, port.num)
@@ -78,13 +80,13 @@ impl Victim {
 
     /// The command that kills it.
     pub fn command(self, fabric: &Fabric) -> String {
-        let verb = if matches!(self, Victim::Switch(_)) { "Kill" } else { "Unlink" };
+        let verb = if matches!(self, Victim::Cable(_)) { "Unlink" } else { "Kill" };
         format!("{verb} {}", self.name(fabric))
     }
 
     fn survived_by(self, fabric: &Fabric) -> Fabric {
         match self {
-            Victim::Switch(switch) => fabric.without_nodes(&[switch]),
+            Victim::Switch(node) | Victim::Host(node) => fabric.without_nodes(&[node]),
             Victim::Cable(port) => fabric.without_links(&[port]),
         }
     }
@@ -108,6 +110,14 @@ impl Case {
         let hosts = fabric.nodes().filter(|(_, node)| !node.is_switch()).map(|(id, _)| id);
         let host = hosts.filter(|&id| away(id)).last().ok_or_else(|| format!("{name}: every host is on the root"))?;
         Ok(Case { name, fabric, victim: Victim::Switch(root), roots, host })
+    }
+
+    /// The same, but what dies is the first host, or the next one where the manager runs on that.
+    pub fn host_dies(sample: Sample) -> Result<Case, String> {
+        let case = Case::make(sample)?;
+        let victim = case.fabric.nodes().find(|&(id, node)| !node.is_switch() && id != case.host).map(|(id, _)| id);
+        let victim = victim.ok_or_else(|| format!("{}: it has one host only", case.name))?;
+        Ok(Case { victim: Victim::Host(victim), ..case })
     }
 
     /// The same with another victim, drawn from the switches and the cables between switches whose death leaves the
@@ -146,13 +156,14 @@ impl Case {
         reached.len() == self.fabric.switches().filter(is_left).count()
     }
 
-    /// Hosts that the death cuts off.
+    /// Hosts that the death cuts off, itself where it is one.
     pub fn stranded_hosts(&self) -> usize {
         match self.victim {
             Victim::Switch(root) => {
                 joined(&self.fabric, root).filter(|&node| !self.fabric.node(node).is_switch()).count()
             }
             Victim::Cable(_) => 0,
+            Victim::Host(_) => 1,
         }
     }
 }

@@ -1,10 +1,11 @@
-//! OpenSM alone against `reconfig sm`: the root of a fabric dies under traffic, on `reconfig serve`.
+//! OpenSM alone against `reconfig sm`: the root of a fabric, or a host, dies under traffic, on `reconfig serve`.
 //!
-//! `cargo run --release -p reconfig-measuring --bin versus_opensm -- [--fabrics N|all] [--only TEXT] [--sides
-//! opensm,told,…] [--losses N] [--engine updn] [--load L] [--speed S] [--seed S] [--limits-as-programmed] [--turn-back]
-//! [--csv FILE] [--program RECONFIG]` prints a line for each fabric and manager, and sums. Without arguments: three
-//! small fabrics, four managers, under a minute. It judges nothing and ends with exit code 0, unless a trial could not
-//! be made. docs/VERSUS.md has the method, the whole table and its reading.
+//! `cargo run --release -p reconfig-measuring --bin versus_opensm -- [--fabrics N|all] [--only TEXT] [--topology
+//! TOPOLOGY] [--victim root|host] [--sides opensm,told,…] [--losses N] [--engine updn] [--load L] [--speed S] [--seed
+//! S] [--limits-as-programmed] [--turn-back] [--csv FILE] [--program RECONFIG]` prints a line for each fabric and
+//! manager, and sums. Without arguments: three small fabrics, four managers, under a minute. It judges nothing and
+//! ends with exit code 0, unless a trial could not be made. docs/VERSUS.md has the method, the whole table and its
+//! reading.
 //!
 //! A [`list::Case`] is a fabric with its roles, a [`side::Side`] a manager with its options; [`trial::run`] makes one
 //! trial in a separate folder and reads the result from the simulator's counts; [`table`] prints. Nothing here judges.
@@ -31,8 +32,9 @@ const FEW: usize = 3;
 const FEW_SIDES: [Side; 4] = [Side::OpenSm, Side::OpenSmRooted, Side::Auto, Side::Told];
 /// The external programs that it needs.
 const PROGRAMS: [&str; 2] = ["opensm", "ibsim-run"];
-const USAGE: &str = "--fabrics N|all, --only TEXT, --sides LIST, --losses N, --engine ENGINE, --load L, --speed S, --seed S, \
-                     --limits-as-programmed, --turn-back, --program FILE, --csv FILE";
+const USAGE: &str = "--fabrics N|all, --only TEXT, --topology TOPOLOGY, --victim root|host, --sides LIST, --losses N, \
+                     --engine ENGINE, --load L, --speed S, --seed S, --limits-as-programmed, --turn-back, \
+                     --program FILE, --csv FILE";
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -82,6 +84,8 @@ struct Wish {
     setting: Setting,
     /// How many losses are drawn, the fabrics taking turns; none for the death of the root of each.
     losses: Option<usize>,
+    /// Instead of the root a host dies.
+    host_dies: bool,
     csv: Option<PathBuf>,
 }
 
@@ -89,6 +93,7 @@ impl Wish {
     fn cases(&self) -> Box<dyn Iterator<Item = Result<Case, String>> + '_> {
         let (samples, seed) = (&self.samples, self.setting.seed.parse());
         match self.losses {
+            None if self.host_dies => Box::new(samples.iter().copied().map(Case::host_dies)),
             None => Box::new(samples.iter().copied().map(Case::make)),
             Some(losses) => Box::new((0..losses).map(move |number| {
                 let seed = seed.clone().map_err(|error| format!("--seed: {error}"))?;
@@ -100,7 +105,7 @@ impl Wish {
     fn read(arguments: &[String]) -> Result<Wish, String> {
         let (samples_of_few, sides) = (SAMPLES[..FEW].to_vec(), FEW_SIDES.to_vec());
         let setting = Setting::of(reconfig()?);
-        let mut wish = Wish { samples: samples_of_few, sides, setting, losses: None, csv: None };
+        let mut wish = Wish { samples: samples_of_few, sides, setting, losses: None, host_dies: false, csv: None };
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().cloned().ok_or_else(|| format!("{argument} wants a value"));
@@ -110,6 +115,9 @@ impl Wish {
                     let text = value()?;
                     wish.samples.retain(|(topology, _)| topology.contains(&text));
                 }
+                // It is kept until the program ends.
+                "--topology" => wish.samples = vec![(value()?.leak(), 0)],
+                "--victim" => wish.host_dies = is_host(&value()?)?,
                 "--sides" => wish.sides = value()?.split(',').map(side).collect::<Result<_, _>>()?,
                 "--losses" => {
                     let text = value()?;
@@ -138,6 +146,12 @@ fn samples(text: &str) -> Result<Vec<Sample>, String> {
     let count = if text == "all" { Ok(SAMPLES.len()) } else { text.parse::<usize>() };
     let count = count.map_err(|error| format!("--fabrics {text}: {error}; a number, or `all`"))?;
     Ok(SAMPLES[..count.min(SAMPLES.len())].to_vec())
+}
+
+/// Whether a host is to die, and not the root.
+fn is_host(victim: &str) -> Result<bool, String> {
+    let is_known = ["root", "host"].contains(&victim);
+    if is_known { Ok(victim == "host") } else { Err(format!("--victim {victim}: expected root or host")) }
 }
 
 fn side(name: &str) -> Result<Side, String> {

@@ -1,4 +1,4 @@
-//! The managers: OpenSM in three forms, `reconfig sm` in three.
+//! The managers: OpenSM in three forms, `reconfig sm` in four.
 
 use super::list::Case;
 use super::server::{PATIENCE, Server};
@@ -20,6 +20,8 @@ pub enum Side {
     Plugin,
     /// `reconfig sm` with its defaults: entries alone where that is proved.
     Auto,
+    /// The same, with hosts that never ask for their paths again, as those that keep connections open.
+    AutoBase,
     /// `reconfig sm --scheme double --engine up-down --sources told --drain token`: adapters and switches that know the
     /// vendor attributes.
     Told,
@@ -27,7 +29,8 @@ pub enum Side {
     Fence,
 }
 
-pub const SIDES: [Side; 6] = [Side::OpenSm, Side::OpenSmRooted, Side::Plugin, Side::Auto, Side::Told, Side::Fence];
+pub const SIDES: [Side; 7] =
+    [Side::OpenSm, Side::OpenSmRooted, Side::Plugin, Side::Auto, Side::AutoBase, Side::Told, Side::Fence];
 
 impl Side {
     /// Its name on the command line and in the table.
@@ -37,6 +40,7 @@ impl Side {
             Side::OpenSmRooted => "opensm-rooted",
             Side::Plugin => "opensm-plugin",
             Side::Auto => "auto",
+            Side::AutoBase => "auto-base",
             Side::Told => "told",
             Side::Fence => "fence",
         }
@@ -51,7 +55,7 @@ impl Side {
     pub fn paths(self, engine: &str) -> &'static str {
         let asked = match self {
             Side::OpenSm | Side::OpenSmRooted => ["dfsssp", "lash", "nue", "torus-2QoS"].contains(&engine),
-            Side::Plugin | Side::Told => false,
+            Side::Plugin | Side::AutoBase | Side::Told => false,
             Side::Auto | Side::Fence => true,
         };
         if asked { "records" } else { "base" }
@@ -63,7 +67,7 @@ impl Side {
         match self {
             Side::OpenSm | Side::OpenSmRooted => &["SUBNET UP"],
             Side::Plugin => &["SUBNET UP", "tables configured on all switches"],
-            Side::Auto | Side::Told | Side::Fence => &["the change is over"],
+            Side::Auto | Side::AutoBase | Side::Told | Side::Fence => &["the change is over"],
         }
     }
 }
@@ -95,7 +99,7 @@ impl Manager {
                     command.args(["--scheme", "double", "--engine", "up-down", "--sources", "told", "--drain", "token"])
                 }
                 Side::Fence => command.args(["--scheme", "double", "--engine", "up-down"]),
-                Side::OpenSm | Side::OpenSmRooted | Side::Plugin | Side::Auto => &mut command,
+                Side::OpenSm | Side::OpenSmRooted | Side::Plugin | Side::Auto | Side::AutoBase => &mut command,
             };
             command.arg("-v");
         }
@@ -154,7 +158,7 @@ fn opensm(command: &mut Command, side: Side, setting: &Setting, case: &Case, fol
             let settings = settings.display();
             options.push_str(&format!("event_plugin_name reconfig\nevent_plugin_options reconfig_config={settings}\n"));
         }
-        Side::OpenSm | Side::Auto | Side::Told | Side::Fence => {}
+        Side::OpenSm | Side::Auto | Side::AutoBase | Side::Told | Side::Fence => {}
     }
     let engine = if side == Side::Plugin { "reconfig no_fallback" } else { &setting.engine };
     options.push_str(&format!("routing_engine {engine}\n"));

@@ -37,7 +37,7 @@ pub fn title(case: &Case) -> String {
     let (switches, hosts) = (fabric.switches().count(), fabric.nodes().filter(|(_, node)| !node.is_switch()).count());
     let victim = case.victim.name(fabric);
     format!(
-        "{}: {switches} switches, {hosts} hosts; {victim} dies, with {} hosts on it",
+        "{}: {switches} switches, {hosts} hosts; {victim} dies, and cuts {} hosts off",
         case.name,
         case.stranded_hosts()
     )

@@ -5,28 +5,10 @@ use super::installed;
 use super::scene::Scene;
 use super::sm::COMPLETED;
 use crate::support::browser::{self, Browser};
-use std::path::Path;
-use std::{env, fs};
 
 /// What its log says where the page is.
 const PAGE: &str = "a page about this manager: ";
 const VERDICT: &str = "document.querySelector('#verdict .word')?.textContent";
-
-/// Nothing is cut off on the right, and nothing has to be scrolled to be read, at any width and with any colours.
-fn fits(browser: &mut Browser, name: &str) {
-    for (width, colours) in [(390, "light"), (820, "dark"), (1400, "light"), (390, "dark"), (1400, "dark")] {
-        browser.view(width, colours);
-        assert_eq!(browser.value("document.documentElement.scrollWidth <= innerWidth"), true, "{name}, {width}");
-        let back = browser.value("getComputedStyle(document.body).backgroundColor");
-        let is_light = back == "rgb(246, 247, 249)";
-        assert_eq!(is_light, colours == "light", "{name}: {back}");
-        // Where somebody wants to look at them.
-        if let Some(folder) = env::var_os("RECONFIG_PICTURES") {
-            let file = Path::new(&folder).join(format!("{name}-{width}-{colours}.png"));
-            fs::write(file, browser.picture()).expect("a picture");
-        }
-    }
-}
 
 #[test]
 fn a_change_moves_through_the_page() {
@@ -52,7 +34,7 @@ fn a_change_moves_through_the_page() {
     assert_eq!(drawn(&mut browser, "rect.switch"), switches);
     assert_eq!(drawn(&mut browser, "circle.host"), fabric.node_count() as u64 - switches);
     assert!(browser.value("document.querySelector('#events').innerText").to_string().contains("SUBNET UP"));
-    fits(&mut browser, "at-rest");
+    browser.assert_readable_as_it_is("at-rest");
 
     browser.value("document.querySelector('.events').focus()");
     let root = scene.root();
@@ -72,7 +54,7 @@ fn a_change_moves_through_the_page() {
         assert_eq!(drawn(&mut browser, ".leaves"), 0, "nothing is drawn as failed");
         courses.push(["pending", "written"].map(|stage| drawn(&mut browser, &format!("rect.{stage}"))));
         if state == "installing" {
-            fits(&mut browser, "changing");
+            browser.assert_readable_as_it_is("changing");
         }
     });
     assert!(states.len() > 5, "{states:?}");
@@ -90,7 +72,7 @@ fn a_change_moves_through_the_page() {
     let verdict = browser.value("document.querySelector('#verdict').innerText").to_string();
     assert!(verdict.contains(&format!("Set aside by order: {root}.")) && !verdict.contains("Gone"), "{verdict}");
     assert_eq!(browser.value("document.querySelectorAll('#verdict .refusal').length"), 0, "nothing is red: {verdict}");
-    fits(&mut browser, "changed");
+    browser.assert_readable_as_it_is("changed");
     assert_eq!(browser.complaints, Vec::<String>::new());
 
     scene.manager.ends();

@@ -4,6 +4,7 @@ use super::tools::all_there;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as STANDARD;
 use serde_json::{Value, json};
+use std::env;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -11,6 +12,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const BROWSER: &str = "chromium";
+/// Widths of a window in CSS pixels: a phone held upright, half a screen, a whole one.
+pub const WIDTHS: [u32; 3] = [390, 820, 1400];
+/// The colours that a reader may prefer, with the background of our pages in each.
+const COLOURS: [(&str, &str); 2] = [("light", "rgb(246, 247, 249)"), ("dark", "rgb(18, 21, 27)")];
 
 /// Whether a browser is installed; prints a line otherwise.
 pub fn is_there() -> bool {
@@ -76,8 +81,57 @@ impl Browser {
         (document.as_str().expect("a document").to_string(), std::mem::take(&mut self.complaints))
     }
 
+    /// Loads a page at each width and in either colours, and asserts what [`Browser::assert_fits`] does, as it is
+    /// loaded and with all parts unfolded. `name` is that of its pictures.
+    pub fn assert_readable(&mut self, name: &str, text: &str, folder: &Path) {
+        for width in WIDTHS {
+            for (colours, background) in COLOURS {
+                let file = folder.join(format!("{name}.html"));
+                fs::write(&file, text).expect("a file");
+                self.view(width, colours);
+                self.open(&format!("file://{}", file.display()));
+                self.until("document.readyState === 'complete'");
+                self.assert_fits(name, width, (colours, background));
+                self.value("document.querySelectorAll('details').forEach(own => own.open = true)");
+                self.assert_no_sideways_scroll(&format!("{name}, unfolded, at {width}"));
+            }
+        }
+        assert_eq!(std::mem::take(&mut self.complaints), Vec::<String>::new(), "{name}");
+    }
+
+    /// Asserts of the page that is open what [`Browser::assert_fits`] does, at each width and in either colours.
+    pub fn assert_readable_as_it_is(&mut self, name: &str) {
+        for width in WIDTHS {
+            for (colours, background) in COLOURS {
+                self.view(width, colours);
+                self.assert_fits(name, width, (colours, background));
+            }
+        }
+        assert_eq!(self.complaints, Vec::<String>::new(), "{name}");
+    }
+
+    /// Asserts that the page has the colours wanted and never scrolls sideways. Leaves a picture of it where
+    /// `RECONFIG_PICTURES` names a folder.
+    fn assert_fits(&mut self, name: &str, width: u32, (colours, background): (&str, &str)) {
+        self.assert_no_sideways_scroll(&format!("{name} at {width}"));
+        let found = self.value("getComputedStyle(document.body).backgroundColor");
+        assert_eq!(found, background, "{name}: {colours}");
+        if let Some(folder) = env::var_os("RECONFIG_PICTURES") {
+            let file = Path::new(&folder).join(format!("{name}-{width}-{colours}.png"));
+            fs::write(file, self.picture()).expect("a picture");
+        }
+    }
+
+    fn assert_no_sideways_scroll(&mut self, what: &str) {
+        let [whole, seen] =
+            ["scrollWidth", "clientWidth"].map(|own| self.value(&format!("document.documentElement.{own}")));
+        assert!(whole.as_u64() <= seen.as_u64(), "{what}: {whole} pixels, of which {seen} are seen");
+    }
+
     /// Sets the size of the window and the preferred colours, `light` or `dark`.
     pub fn view(&mut self, width: u32, colours: &str) {
+        // As on a phone: a bar would take a part of the width, and not be in the picture.
+        self.ask("Emulation.setScrollbarsHidden", json!({"hidden": true}));
         let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
         self.ask("Emulation.setDeviceMetricsOverride", size);
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": colours}]});

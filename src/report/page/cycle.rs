@@ -106,7 +106,9 @@ fn dependencies(name: &str, links: impl Iterator<Item = CycleLink>, id: &str) ->
     let columns = if changes { 5 } else { 4 };
     let rows = links.iter().map(|own| {
         let follows = if own.follows.is_empty() { "unchanged tables".to_string() } else { own.follows.join(", ") };
-        let texts = [own.switch.clone(), own.waits.clone(), own.lid.to_string(), own.sl.to_string(), follows];
+        // In a narrow column a line ends before the arrow, and nowhere else.
+        let waits = own.waits.replace(' ', "\u{a0}").replacen("\u{a0}→", " →", 1);
+        let texts = [own.switch.clone(), waits, own.lid.to_string(), own.sl.to_string(), follows];
         texts.iter().take(columns).map(|text| TableField::text(text)).collect()
     });
     let header = ["switch", "waits", "DLID", "SL", "follows"];

@@ -84,7 +84,7 @@ impl ResultPage<'_> {
                 p class="kicker" { "reconfig " (self.command) }
                 h1 { span class={ "word " (class) } { (word) } " " (self.sentence) }
                 @for told in &self.beside { p class="beside" { (parts::options_whole(told)) } }
-                p class="what" { (self.what) }
+                p class="what" { (parts::names_whole(&self.what)) }
             },
             main: html! { (self.body) (words::words(&self.body, self.words())) },
             script: html! { script { (PreEscaped(include_str!("script.js"))) } },

@@ -50,7 +50,7 @@ pub(super) fn names_whole(text: &str) -> Markup {
     words_whole(text, |word| word.contains('-') && word.chars().count() <= SHORT)
 }
 
-fn words_whole(text: &str, is_whole: impl Fn(&str) -> bool) -> Markup {
+fn words_whole(text: &str, is_whole: fn(&str) -> bool) -> Markup {
     html! {
         @for (rank, word) in text.split(' ').enumerate() {
             @if rank > 0 { " " }
@@ -107,7 +107,7 @@ pub(super) fn paragraphs(text: &str, class: &str) -> Markup {
     let lines: Vec<&str> = text.lines().collect();
     html! {
         @for own in lines.chunk_by(|_, next| next.starts_with(' ')) {
-            p class=[(!class.is_empty()).then_some(class)] { (capital(own[0])) }
+            p class=[(!class.is_empty()).then_some(class)] { (in_letters(&capital(own[0]))) }
             @if own.len() > 1 {
                 details { summary { "The evidence, line by line" } pre tabindex="0" { (own[1..].join("\n")) } }
             }
@@ -247,7 +247,7 @@ fn table_of_rows(name: &str, caption: Option<&str>, header: &[&str], rows: &[Vec
                                     th scope="row" class=[(sorts && is_whole(&field.shown)).then_some("whole")] { @if sorts && !is_whole(&field.shown) { (words_whole(&field.shown, is_whole)) } @else { (field.shown) } }
                                 } @else {
                                     td class=(field.class_of()) data-rank=[field.rank.filter(|_| sorts)] {
-                                        (field.shown)
+                                        @if field.class == "value" { (options_whole(&field.shown)) } @else { (field.shown) }
                                         @if !field.second.is_empty() { small { (field.second) } }
                                     }
                                 }

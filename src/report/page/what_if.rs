@@ -120,7 +120,7 @@ fn losses(report: &WhatIfReport) -> Markup {
                 }
                 code { "reconfig simulate" } " shows how long pairs are out if planning takes no time."
             }
-            @if report.planned() > 0 { p { (parts::sentence(report.judged())) } }
+            @if report.planned() > 0 { p { (parts::options_whole(&parts::sentence(report.judged()))) } }
             @if let Some(rest) = report.rest() { p { (parts::sentence(&rest)) } }
             @if let Some(left) = report.left() { p { (parts::sentence(&left)) } }
             @if columns.elsewhere { p { b { "Elsewhere" } " are those of the end ports cut off whose own switch and cable live on." } }

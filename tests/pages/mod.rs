@@ -1,6 +1,7 @@
 //! `--report` of the commands that judge: the verdict first, the numbers of `--json`, and nothing from outside.
 
 mod looks;
+mod reach;
 
 use crate::support::browser::{self, Browser};
 use serde_json::Value;

@@ -37,6 +37,15 @@ pub struct Browser {
     pub complaints: Vec<String>,
 }
 
+/// A part of a page, as a screen reader is told of it.
+#[derive(Debug)]
+pub struct Heard {
+    /// What it is, as ARIA calls it.
+    pub role: String,
+    pub name: String,
+    pub description: String,
+}
+
 impl Browser {
     /// Starts one that keeps its files in a folder, with one empty page.
     pub fn start(folder: &Path) -> Browser {
@@ -160,6 +169,43 @@ impl Browser {
     pub fn picture(&mut self) -> Vec<u8> {
         let answer = self.ask("Page.captureScreenshot", json!({"captureBeyondViewport": true}));
         STANDARD.decode(answer["data"].as_str().expect("an image")).expect("base64")
+    }
+
+    /// The page as a printer would get it, a PDF.
+    pub fn printed(&mut self) -> Vec<u8> {
+        let answer = self.ask("Page.printToPDF", json!({}));
+        STANDARD.decode(answer["data"].as_str().expect("a document")).expect("base64")
+    }
+
+    /// Shows the page as it is on paper.
+    pub fn emulate_paper(&mut self) {
+        self.ask("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    }
+
+    /// Presses a key, `Tab` or `Enter`.
+    pub fn press(&mut self, key: &str) {
+        let (number, text) = match key {
+            "Tab" => (9, ""),
+            "Enter" => (13, "\r"),
+            other => panic!("{other}: no key that a test presses"),
+        };
+        for kind in ["keyDown", "keyUp"] {
+            let text = if kind == "keyDown" { text } else { "" };
+            let own = json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": number, "text": text});
+            self.ask("Input.dispatchKeyEvent", own);
+        }
+    }
+
+    /// What the page is to a screen reader, in the order of the page.
+    pub fn accessible(&mut self) -> Vec<Heard> {
+        let tree = self.ask("Accessibility.getFullAXTree", json!({}));
+        let nodes = tree["nodes"].as_array().expect("nodes").iter().filter(|node| node["ignored"] == false);
+        let text = |node: &Value, part: &str| node[part]["value"].as_str().unwrap_or_default().to_string();
+        let heard = |node: &Value| {
+            let [role, name, description] = ["role", "name", "description"].map(|part| text(node, part));
+            Heard { role, name, description }
+        };
+        nodes.map(heard).collect()
     }
 
     fn ask(&mut self, method: &str, parameters: Value) -> Value {

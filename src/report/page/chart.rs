@@ -238,7 +238,7 @@ impl Chart<'_> {
                     }
                 }
                 div class="scroll" tabindex="0" role="group" aria-label=(self.title) {
-                    svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-labelledby={ (title) " " (about) } {
+                    svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-labelledby=(title) aria-describedby=(about) {
                         title id=(title) { (self.title) }
                         desc id=(about) { (self.about) }
                         (self.course.behind())

@@ -156,7 +156,7 @@ fn ring(places: &[WaitingPlace], name: &str, does: &str, id: &str) -> Markup {
         figure class="ring" {
             figcaption { b { (name) } " " span class="unit" { "each " (does) " the next" } }
             div class="scroll" tabindex="0" role="group" aria-label=(name) {
-                svg viewBox={ "0 0 " (WIDTH) " " (px(height)) } role="img" aria-labelledby={ (title) " " (about) } {
+                svg viewBox={ "0 0 " (WIDTH) " " (px(height)) } role="img" aria-labelledby=(title) aria-describedby=(about) {
                     title id=(title) { (name) }
                     desc id=(about) { (told.join(&format!("; it {does} "))) "; it " (does) " the first." }
                     @for rank in 0..places.len() { (arrow(point(rank), point(rank + 1))) }

@@ -144,7 +144,7 @@ pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWave
                 }
             }
             div class="scroll" tabindex="0" role="group" aria-label="The fabric" {
-                svg viewBox={ "0 0 " (WIDTH) " " (px(drawing.height)) } role="img" aria-labelledby={ (title) " " (about) } {
+                svg viewBox={ "0 0 " (WIDTH) " " (px(drawing.height)) } role="img" aria-labelledby=(title) aria-describedby=(about) {
                     title id=(title) { "The fabric" }
                     desc id=(about) { (described(map, leaves)) }
                     @for (&(a, b, fate), &cables) in &drawing.lines { (drawing.line((a, b), fate, cables)) }

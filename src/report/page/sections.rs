@@ -725,7 +725,7 @@ fn timeline(phases: &[&PhaseReport], events: &[TimeMark], name: &str, id: &str) 
         .collect();
     html! {
         div class="scroll chart" tabindex="0" role="group" aria-label=(name) {
-            svg class="phases" viewBox={ "0 0 " (WIDTH) " " (px(height)) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
+            svg class="phases" viewBox={ "0 0 " (WIDTH) " " (px(height)) } role="img" aria-labelledby={ (id) "-t" } aria-describedby={ (id) "-d" } {
                 title id={ (id) "-t" } { (name) }
                 desc id={ (id) "-d" } { (told.join("; ")) }
                 @for (rank, phase) in phases.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! `--report` of the commands that judge: the verdict first, the numbers of `--json`, and nothing from outside.
 
+mod large;
 mod looks;
 mod reach;
 

@@ -9,6 +9,9 @@ use std::collections::BTreeSet;
 
 /// The most losses that a table of the page lists: the worst.
 const MOST_LOSSES: usize = 5_000;
+/// The most bytes that each of these lists takes, and that the names do of those that are cut off: names may be long,
+/// and all of a page stays below 5 MB.
+const MOST_BYTES: usize = 1_200_000;
 /// The most rows that are not folded.
 const MOST_OPEN: usize = 100;
 /// The most losses of which those are named that are cut off.
@@ -97,6 +100,7 @@ fn losses(report: &WhatIfReport) -> Markup {
     html! {
         section {
             h2 { "Losses by harm" }
+    let (planned, omitted) = fitting(&planned);
             p {
                 "The worst first: those that no proved change answers, then those that cut off most end ports, then those "
                 "by which pairs are out for longest, summed over pairs. "
@@ -137,6 +141,7 @@ fn losses(report: &WhatIfReport) -> Markup {
 }
 
 /// Losses for which no change was planned: what is known of them without one.
+            (left_out_of(omitted))
 fn not_planned(report: &WhatIfReport) -> Markup {
     let (_, left_out) = by_plan(report);
     html! {
@@ -144,9 +149,11 @@ fn not_planned(report: &WhatIfReport) -> Markup {
             section {
                 h2 { "Losses that were not planned" }
                 // On paper it stays closed: tens of pages that tell little.
+    let (shown, omitted) = fitting(&left_out);
                 details class="bins" {
                     summary { (counted(left_out.len() as u64, "loss")) ", those first that cut off most end ports" }
-                    (rows("Losses for which no change was planned", &left_out, LossColumns::of(report)))
+                    (rows("Losses for which no change was planned", shown, LossColumns::of(report)))
+                    (left_out_of(omitted))
                 }
             }
         }
@@ -167,6 +174,33 @@ fn by_plan(report: &WhatIfReport) -> (Vec<Ranked<'_>>, Vec<Ranked<'_>>) {
 struct LossColumns {
     /// Whether end ports are cut off whose own switch and cable live on.
     elsewhere: bool,
+/// The first of these losses that fit on the page, and how many of them do not.
+fn fitting<'a, 'b>(losses: &'a [Ranked<'b>]) -> (&'a [Ranked<'b>], usize) {
+    let bytes = |(_, loss): &Ranked<'_>| ROW_BYTES + 2 * loss.dies.iter().map(String::len).sum::<usize>();
+    let fits = so_many(losses, MOST_BYTES, bytes).min(MOST_LOSSES);
+    (&losses[..fits], losses.len() - fits)
+}
+
+/// What a row takes beside its names, which may be written as entities.
+const ROW_BYTES: usize = 650;
+
+/// How many of the first fit in so many bytes.
+fn so_many<T>(all: &[T], most: usize, bytes: impl Fn(&T) -> usize) -> usize {
+    let ends = all.iter().scan(0, |end, own| {
+        *end += bytes(own);
+        Some(*end)
+    });
+    ends.take_while(|end| *end <= most).count()
+}
+
+fn left_out_of(omitted: usize) -> Markup {
+    html! {
+        @if omitted > 0 {
+            p class="unit" { (counted(omitted as u64, "loss")) " less harmful are not shown here; --csv FILE lists all." }
+        }
+    }
+}
+
     /// Whether some change waits.
     waits: bool,
 }
@@ -196,12 +230,7 @@ fn rows(name: &str, losses: &[Ranked<'_>], columns: LossColumns) -> Markup {
     let LossColumns { elsewhere, waits } = columns;
     let is_shown = |name: &&str| (elsewhere || *name != "elsewhere") && (waits || *name != "of it waiting");
     let header: Vec<&str> = header.into_iter().filter(is_shown).collect();
-    let shown = losses.iter().take(MOST_LOSSES).map(|&own| row(own, columns));
-    let omitted = losses.len().saturating_sub(MOST_LOSSES) as u64;
-    html! {
-        (table(name, &header, shown, true))
-        @if omitted > 0 { p class="unit" { (counted(omitted, "loss")) " less harmful are not shown; --csv has all." } }
-    }
+    table(name, &header, losses.iter().map(|&own| row(own, columns)), true)
 }
 
 /// Who is cut off by which loss, and which take the manager along.
@@ -209,7 +238,11 @@ fn cut_off(losses: &[LossReport]) -> Markup {
     let cutting: Vec<&LossReport> = losses.iter().filter(|loss| !loss.cut_off.is_empty()).collect();
     let standby: Vec<String> =
         losses.iter().filter(|loss| loss.needs_standby).map(|loss| loss.dies.join(" and ")).collect();
-    let omitted = cutting.len().saturating_sub(MOST_NAMED) as u64;
+    let bytes = |own: &String| 12 + own.len();
+    let all = |own: &&LossReport| own.cut_off.iter().map(bytes).sum();
+    let fits = so_many(&cutting, MOST_BYTES, all).min(MOST_NAMED);
+    let (named, omitted) = (&cutting[..fits], (cutting.len() - fits) as u64);
+    let (first, more) = standby.split_at(so_many(&standby, MOST_BYTES / 4, bytes));
     html! {
         @if !cutting.is_empty() || !standby.is_empty() {
             section {
@@ -220,7 +253,7 @@ fn cut_off(losses: &[LossReport]) -> Markup {
                 }
                 @if omitted > 0 {
                     p class="unit" {
-                        (counted(omitted, "loss")) " more that cut end ports off are not shown; --json has all."
+                        (counted(omitted, "loss")) " more that cut end ports off are not shown; --csv FILE lists all."
                     }
                 }
             }
@@ -278,9 +311,12 @@ fn refusals(losses: &[LossReport]) -> Markup {
     html! {
         section {
             h2 { "Why no change is proved" }
-            @for loss in losses.iter().take(100) {
-                @if let Some(why) = &loss.refusal { h3 { (loss.dies.join(" and ")) } (parts::refusal(why)) }
-            }
+            @for (loss, why) in &refused[..fits] { h3 { (loss.dies.join(" and ")) } (parts::refusal(why)) }
+            @if omitted > 0 { p class="unit" { (counted(omitted, "other loss")) " without a proved change are not shown; --csv FILE lists all, with the reasons." } }
+    let refused: Vec<(&LossReport, &String)> =
+        losses.iter().filter_map(|loss| Some((loss, loss.refusal.as_ref()?))).collect();
+    let fits = so_many(&refused, MOST_BYTES / 2, |(_, why)| 200 + why.len()).min(100);
+    let omitted = (refused.len() - fits) as u64;
         }
     }
 }

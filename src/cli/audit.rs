@@ -19,6 +19,7 @@ use reconfig::fabric::subnets::{Subnet, Subnets};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Lid, Lmc};
 use reconfig::routing::Parameters;
+use reconfig::scenario::FabricMap;
 use reconfig::tables::dump::{Lfts, PathSls, SlToVlDump, read_fdbs, read_path_sls, read_sl_to_vl};
 use reconfig::verify::Scope;
 use std::path::{Path, PathBuf};
@@ -153,7 +154,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
     let mut batch = Batch::default();
     arguments.draw(report::audit_drawing(&report), &mut batch)?;
     if let Some(page) = page {
-        page.stage(report::audit_page(&report, &page.origin), &mut batch)?;
+        let maps: Vec<_> = subnets.subnets().map(|(_, own)| FabricMap::standing(&own.fabric)).collect();
+        page.stage(report::audit_page(&report, &maps, &page.origin), &mut batch)?;
     }
     batch.finish()?;
     screen.show(&report, || report::audit(&report))?;

@@ -18,6 +18,7 @@ use reconfig::fabric::subnets::Subnet;
 use reconfig::ids::Lmc;
 use reconfig::lid::{self, Guid2Lid, Heuristic};
 use reconfig::routing::{self, ENGINES, Engine, EngineKind, Parameters};
+use reconfig::scenario::FabricMap;
 use reconfig::tables::Selection;
 use reconfig::tables::dump::{write_fdbs, write_lfts, write_path_sls, write_random, write_sl_to_vl, write_subnet};
 use serde::Serialize;
@@ -209,7 +210,8 @@ pub(super) fn run(arguments: &Arguments, common: Common) -> Result<Answer, Failu
         draw(arguments.dot.as_deref(), own.facts.refusal.as_ref(), &mut batch)?;
     }
     if let Some(page) = page {
-        page.stage(report::route_page(&report, &page.origin), &mut batch)?;
+        let maps: Vec<_> = routed.iter().map(|own| FabricMap::standing(&own.fabric)).collect();
+        page.stage(report::route_page(&report, &maps, &page.origin), &mut batch)?;
     }
     batch.finish()?;
     screen.show(&report, || report::route(&report))?;

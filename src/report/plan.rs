@@ -9,7 +9,7 @@ use reconfig::change::{ChangeError, Departure, Drawn, is_repair};
 use reconfig::check::Finding;
 use reconfig::check::certificate::{CertificateFault, Checked};
 use reconfig::fabric::{Fabric, NodeId, PortId};
-use reconfig::ids::{Guid, Half, VlSet};
+use reconfig::ids::{Guid, Half, Lid, PortNum, VlSet};
 use reconfig::plan::{FabricDigest, Phase, Plan, Scheme, SmpRate, WaveCost};
 use reconfig::scenario::{CutOffPort, DeviceReport, FabricMap, FabricSize};
 use reconfig::verify::{self, ProofStatistics, Refusal, Witness};
@@ -221,6 +221,9 @@ pub struct PlanReport {
     /// The fabric as it is drawn, where a plan was drawn up.
     #[serde(skip)]
     pub map: Option<FabricMap>,
+    /// The forwarding entries that change, where a plan was drawn up.
+    #[serde(skip)]
+    pub rows: ChangedRows,
     /// What a reader should know of the captures.
     pub notes: Vec<String>,
     /// The file that holds the plan, where one was written.
@@ -230,6 +233,50 @@ pub struct PlanReport {
     /// The change that follows, once cables are plugged in where others have been.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub then: Option<Box<PlanReport>>,
+}
+
+/// Rows (switch and LID) whose output port a plan changes.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ChangedRows {
+    /// How many there are.
+    pub all: usize,
+    /// The first of them, by switch and then by LID.
+    pub first: Vec<ChangedRow>,
+}
+
+/// A row whose output port changes; none where it leads nowhere.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ChangedRow {
+    pub switch: String,
+    pub lid: Lid,
+    /// The end port that has the LID.
+    pub owner: String,
+    pub old: Option<PortNum>,
+    pub new: Option<PortNum>,
+}
+
+impl ChangedRows {
+    /// The most rows that are kept.
+    const MOST: usize = 1_000;
+
+    fn of(plan: &Plan) -> ChangedRows {
+        let (before, after) = (&plan.draft().initial.lfts, &plan.tables_at(plan.waves().len()).lfts);
+        let fabric = &plan.draft().before;
+        let mut rows = ChangedRows::default();
+        for switch in fabric.switches() {
+            let (old, new) = (&before[switch.index()], &after[switch.index()]);
+            for lid in old.differing(new) {
+                rows.all += 1;
+                if rows.first.len() < ChangedRows::MOST {
+                    let owner =
+                        fabric.lid_owner(lid).map_or_else(|| "–".to_string(), |port| fabric.describe_port(port));
+                    let (switch, old, new) = (fabric.describe_node(switch), old.get(lid), new.get(lid));
+                    rows.first.push(ChangedRow { switch, lid, owner, old, new });
+                }
+            }
+        }
+        rows
+    }
 }
 
 /// A refusal: in words, and the evidence.
@@ -265,6 +312,7 @@ impl PlanReport {
             devices: None,
             waits_ns: 0,
             map: None,
+            rows: ChangedRows::default(),
             notes: Vec::new(),
             file: None,
             certificate: None,
@@ -288,6 +336,7 @@ impl PlanReport {
             refusal: vetted.refusal().map(|refusal| Refused::of(vetted.plan(), refusal)),
             cut_off: cut_off_by(vetted.plan(), leaves),
             map: Some(map(vetted.plan(), leaves)),
+            rows: ChangedRows::of(vetted.plan()),
             notes: drawn.notes.clone(),
             ..PlanReport::nothing_to_change(departure, engine)
         }
@@ -361,7 +410,7 @@ impl PlanReport {
 /// What becomes of the nodes and cables of a plan.
 fn map(plan: &Plan, leaves: impl Fn(Guid) -> bool) -> FabricMap {
     let draft = plan.draft();
-    FabricMap::between(&draft.routed, &draft.after, draft.sm, |node| leaves(draft.routed.node(node).guid))
+    FabricMap::between(&draft.routed, &draft.after, draft.sm, &|node| leaves(draft.routed.node(node).guid))
 }
 
 /// The end ports that a plan cuts off, except those of nodes that `leaves`.

@@ -9,7 +9,7 @@ use crate::routing::Connectivity;
 pub(super) fn map(own: &SubnetSetup) -> FabricMap {
     let whole = &*own.whole;
     if !own.later.is_empty() {
-        return FabricMap::between(&own.before, &own.after, own.sm_in(&own.after), |node| own.leaves(node));
+        return FabricMap::between(&own.before, &own.after, own.sm_in(&own.after), &|node| own.leaves(node));
     }
     let (gone, new) = (&own.moves.leaving, &own.moves.coming);
     let joined = Connectivity::of(&own.after);
@@ -35,5 +35,5 @@ pub(super) fn map(own: &SubnetSetup) -> FabricMap {
         };
         ([a, b].map(|port| whole.port(port).node), fate)
     });
-    FabricMap::of(nodes, links)
+    FabricMap::of(nodes.collect(), links.collect())
 }

@@ -36,6 +36,7 @@ fn pages_of_a_large_fabric_fold_it_and_stay_small() {
     for command in [
         &["plan", &fabric, "--remove-switch", "spine-1"][..],
         &[&["simulate", &fabric], &steady[..]].concat(),
+        &["route", &fabric],
     ] {
         let (text, json) = page(command, folder.path());
         assert!(text.len() < MOST_BYTES, "{command:?}: {} bytes", text.len());

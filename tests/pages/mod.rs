@@ -391,3 +391,71 @@ fn a_page_that_cannot_be_written_stops_the_command_before_it_begins() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("no-such-folder"), "{command:?}");
     }
 }
+
+/// The names, or what else stands, in each row of a table.
+fn cells(table: &str) -> Vec<Vec<String>> {
+    let text =
+        |cell: &str| cell.split_once('>').map_or("", |(_, text)| text.split("</").next().unwrap_or("")).to_string();
+    let body = table.split("<tbody>").nth(1).and_then(|body| body.split("</tbody>").next()).expect("rows");
+    let rows = body.split("<tr>").skip(1).map(|row| row.replace("<th", "<td"));
+    rows.map(|row| row.split("<td").skip(1).map(text).collect()).collect()
+}
+
+/// Who wants to know what a plan rewrites finds each row, with both its ports.
+#[test]
+fn a_page_of_a_plan_lists_the_rows_that_lead_elsewhere_afterwards() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = ["plan", "topologies/fat-tree-4-2.ibnetdiscover", "--remove-switch", "spine-1"];
+    let (text, json) = page(&asked, folder.path());
+    let (_, folded) = text.split_once("<details class=\"bins\"><summary>").expect("a folded part");
+    let all: usize = folded.split(' ').next().and_then(|own| own.parse().ok()).expect("a number");
+    assert!(folded.contains(" rows (switch and LID) lead elsewhere afterwards</summary>"), "{folded:.200}");
+    let rows = cells(folded);
+    assert_eq!(rows.len(), all);
+    let mut switches = std::collections::BTreeSet::new();
+    for row in &rows {
+        let [switch, lid, owner, old, new] = <&[String; 5]>::try_from(&row[..]).expect("five columns");
+        // Port 5 of each leaf leads to the spine that leaves, and 6 to 8 to the others.
+        assert!(old == "5" && ["6", "7", "8"].contains(&new.as_str()), "{row:?}");
+        assert!(lid.parse::<u16>().is_ok() && (owner.contains("HCA-1[1]") || owner.contains("[0]")), "{row:?}");
+        switches.insert(switch);
+    }
+    assert_eq!(json["plan"]["smps"], switches.len(), "one block at each leaf");
+}
+
+/// Where a routing stands is seen on its page, and which channels of it wait for each other.
+#[test]
+fn pages_of_a_routing_draw_the_fabric_and_mark_the_cycle() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let figure = |text: &str| {
+        let (_, map) = text.split_once("<figure class=\"map\">").expect("a map");
+        map.split("</figure>").next().expect("its end").to_string()
+    };
+    let waits = |map: &str| map.matches("<g class=\"wait\">").count();
+    let names = |dependencies: &Value| {
+        let own = dependencies.as_array().expect("a cycle").iter();
+        own.map(|own| own["switch"]["name"].as_str().expect("a name").to_string()).collect::<Vec<_>>()
+    };
+    let torus = ["audit", "dumps/torus-minhop.ibnetdiscover", "--lfts", "dumps/torus-minhop.dump_fts"];
+    let (text, json) = page(&torus, folder.path());
+    let audited = (figure(&text), names(&json["subnets"][0]["tables"]["credit_loops"]["cycle"]));
+    let (text, json) = page(&["route", "topologies/torus-4x4.ibnetdiscover", "--engine", "min-hop"], folder.path());
+    let routed = (figure(&text), names(&json["subnets"][0]["refusal"]["dependencies"]));
+    for (map, circle) in [audited, routed] {
+        assert_eq!(waits(&map), circle.len(), "{circle:?}");
+        for (rank, from) in circle.iter().enumerate() {
+            let to = &circle[(rank + 1) % circle.len()];
+            assert!(
+                map.contains(&format!("<title>a lane from {from} to {to} is in the cycle</title>")),
+                "{from}, {to}"
+            );
+        }
+        assert!(map.contains("a lane here waits for one of the next") && map.contains(&circle.join(" → ")));
+    }
+    let safe = ["audit", "dumps/ring-3.ibnetdiscover", "--lfts", "dumps/ring-3.dump_fts"];
+    for command in [&safe[..], &["route", "topologies/fat-tree-4-2.ibnetdiscover"]] {
+        let map = figure(&page(command, folder.path()).0);
+        assert_eq!((waits(&map), map.contains("wait")), (0, false), "{command:?}");
+        assert!(map.matches("<rect class=\"switch stays\"").count() > 2, "{command:?}");
+    }
+}

@@ -4,12 +4,13 @@ use super::super::audit::{audit, has_safe_ends, unsafe_between};
 use super::super::audit_whole::unsafe_whole;
 use super::super::quantity::{count, counted};
 use super::parts;
-use super::{Origin, ResultPage, cycle, subnets};
+use super::{Origin, ResultPage, cycle, fabric, subnets};
 use maud::{Markup, html};
 use reconfig::audit::{Audit, AuditReport, AuditVerdict, AuditedSubnet};
+use reconfig::scenario::FabricMap;
 
-/// The page of `reconfig audit`.
-pub fn audit_page(report: &AuditReport, origin: &Origin) -> String {
+/// The page of `reconfig audit`, with a map for each subnet: of an update, the fabric after it.
+pub fn audit_page(report: &AuditReport, maps: &[FabricMap], origin: &Origin) -> String {
     let told = audit(report);
     let page = ResultPage {
         command: "audit",
@@ -27,8 +28,13 @@ pub fn audit_page(report: &AuditReport, origin: &Origin) -> String {
             Some(_) => format!("{} with their routers", counted(report.subnets.len() as u64, "subnet")),
         },
         body: html! {
-            @for subnet in &report.subnets { (tables(subnet)) }
-            @if let Some(whole) = &report.whole { (subnets::audited(&report.subnets, whole)) }
+            @for (subnet, map) in report.subnets.iter().zip(maps) { (tables(subnet, map)) }
+            @if let Some(whole) = &report.whole {
+                (subnets::audited(&report.subnets, whole))
+                @for (rank, (subnet, map)) in report.subnets.iter().zip(maps).enumerate() {
+                    section { h2 { "Subnet " (subnet.name) } (fabric::draw_circle(map, &format!("s{rank}-fabric"), &[])) }
+                }
+            }
             (parts::in_full(&told, lists_faults(report)))
             (parts::again(origin, Vec::new()))
         },
@@ -46,15 +52,15 @@ fn is_update(report: &AuditReport) -> bool {
 }
 
 /// What was found in the tables of a subnet, where they were read.
-fn tables(subnet: &AuditedSubnet) -> Markup {
+fn tables(subnet: &AuditedSubnet, map: &FabricMap) -> Markup {
     html! {
         @match (&subnet.tables, &subnet.transition) {
             (None, _) => {}
-            (Some(found), None) => { (judged("The routing", found, "audit")) }
+            (Some(found), None) => { (judged("The routing", found, "audit", Some(map))) }
             (Some(found), Some(routings)) => {
-                (judged("Before the update", &routings.before.found, "before"))
-                (judged("During it: every mixture of old and new entries", found, "during"))
-                (judged("After it", &routings.after.found, "after"))
+                (judged("Before the update", &routings.before.found, "before", None))
+                (judged("During it: every mixture of old and new entries", found, "during", Some(map)))
+                (judged("After it", &routings.after.found, "after", None))
             }
         }
     }
@@ -101,7 +107,7 @@ fn faults(report: &AuditReport) -> Vec<String> {
     faults
 }
 
-fn judged(title: &str, audit: &Audit, id: &str) -> Markup {
+fn judged(title: &str, audit: &Audit, id: &str, map: Option<&FabricMap>) -> Markup {
     let class = |found: usize| if found > 0 { "bad" } else { "good" };
     let loops = audit.credit_loops.components.len();
     let figures = [
@@ -113,6 +119,7 @@ fn judged(title: &str, audit: &Audit, id: &str) -> Markup {
         ("pairs not known", audit.unknown_pairs.count),
     ]
     .map(|(name, found)| (name, count(found as u64), class(found)));
+    let circle = audit.credit_loops.cycle.iter().flatten().map(|own| own.switch.name.as_str()).collect::<Vec<_>>();
     html! {
         section {
             h2 { (title) }
@@ -121,6 +128,7 @@ fn judged(title: &str, audit: &Audit, id: &str) -> Markup {
                 p { @if audit.credit_loops.shortest { "The shortest credit loop" } @else { "A short credit loop" } " has " (counted(own.len() as u64, "lane")) "." }
                 (cycle::audited(own, &format!("{id}-cycle")))
             }
+            @if let Some(map) = map { (fabric::draw_circle(map, &format!("{id}-fabric"), &circle)) }
             (parts::pairs("What was judged", [
                 ("pairs of source and LID", count(audit.pairs as u64)),
                 ("channels occupied", count(audit.channels as u64)),

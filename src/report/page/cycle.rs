@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use reconfig::audit::AuditedDependency;
 use reconfig::ids::{Lid, Sl};
 use reconfig::scenario::StuckReport;
-use reconfig::verify::{ClassLoop, Cycle, Dependency, EntryAge, LoopHop, PortLane};
+use reconfig::verify::{ClassLoop, Cycle, Dependency, EntryAge, LoopHop, PortLane, Refusal};
 
 /// Width of the drawing, width and height of its boxes, in CSS pixels.
 const WIDTH: f64 = 376.0;
@@ -34,6 +34,14 @@ pub(super) fn stuck(cycle: &[StuckReport], id: &str) -> Markup {
         why: format!("to LID {}, SL {}", own.dlid, own.sl),
     };
     ring(&cycle.iter().map(place).collect::<Vec<_>>(), "Packets that wait for each other", WAITS, id)
+}
+
+/// The switches of a circle, in its order: a lane of each waits for one that leads to the next.
+pub(super) fn switches_of(refusal: Option<&Refusal>) -> Vec<&str> {
+    match refusal {
+        Some(Refusal::Deadlock(own)) => own.dependencies.iter().map(|own| own.switch.name.as_str()).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The switches that a refusal says send one class round.

@@ -120,12 +120,29 @@ struct Drawing<'a> {
     height: f64,
     /// Elements that do not stay and have found no place.
     omitted: usize,
+    /// The channels of a circle, each from a shape to the next.
+    waits: Vec<(usize, usize)>,
 }
 
 /// The fabric as a figure, with the progress of the current change at each node that it writes to. `leaves` is the
 /// reader's word for elements that are absent afterwards.
 pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWaves>, leaves: &str) -> Markup {
-    let drawing = Drawing::of(map, stages, leaves);
+    figure(map, id, (stages, leaves), &[])
+}
+
+/// The fabric as a figure, with the channels of a circle. `circle` names its switches in order: a lane of each waits
+/// for one that leads to the next.
+pub(super) fn draw_circle(map: &FabricMap, id: &str, circle: &[&str]) -> Markup {
+    figure(map, id, (&BTreeMap::new(), "leaves"), circle)
+}
+
+fn figure(
+    map: &FabricMap,
+    id: &str,
+    (stages, leaves): (&BTreeMap<NodeId, NodeWaves>, &str),
+    circle: &[&str],
+) -> Markup {
+    let drawing = Drawing::of(map, stages, leaves, circle);
     let (title, about) = (format!("{id}-title"), format!("{id}-about"));
     let fates = |wanted: Fate| map.nodes.iter().filter(|node| node.fate == wanted).count();
     let has_links = |fate: Fate| map.links.iter().any(|link| link.fate == fate);
@@ -140,14 +157,19 @@ pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWave
                     @for stage in Stage::ALL.into_iter().filter(|_| !stages.is_empty()) {
                         span { (stage.mark()) " " (stage.word()) }
                     }
+                    @if !circle.is_empty() { span { i class="key bad" {} "a lane here waits for one of the next" } }
                     @if !stages.is_empty() { span { "2/5: two of its five waves are written" } }
                 }
             }
             div class="scroll" tabindex="0" role="group" aria-label="The fabric" {
                 svg viewBox={ "0 0 " (WIDTH) " " (px(drawing.height)) } role="img" aria-labelledby=(title) aria-describedby=(about) {
                     title id=(title) { "The fabric" }
-                    desc id=(about) { (described(map, leaves)) }
+                    desc id=(about) {
+                        (described(map, leaves))
+                        @if !circle.is_empty() { " Lanes wait for each other in a cycle: " (circle.join(" → ")) " → " (circle[0]) "." }
+                    }
                     @for (&(a, b, fate), &cables) in &drawing.lines { (drawing.line((a, b), fate, cables)) }
+                    @for &ends in &drawing.waits { (drawing.wait(ends)) }
                     @for shape in &drawing.shapes { (shape.draw()) }
                 }
             }
@@ -253,13 +275,18 @@ fn levels(map: &FabricMap) -> Vec<usize> {
 }
 
 impl<'a> Drawing<'a> {
-    fn of(map: &FabricMap, stages: &BTreeMap<NodeId, NodeWaves>, leaves: &'a str) -> Drawing<'a> {
+    fn of(map: &FabricMap, stages: &BTreeMap<NodeId, NodeWaves>, leaves: &'a str, circle: &[&str]) -> Drawing<'a> {
         let levels = levels(map);
         let switches = map.nodes.iter().filter(|node| node.is_switch).count();
         let folds_hosts = map.nodes.len() > MOST_NODES;
         let folds_switches = folds_hosts && switches > MOST_SWITCHES;
-        let mut drawing = Drawing { leaves, shapes: Vec::new(), lines: Lines::new(), height: 0.0, omitted: 0 };
-        let place = drawing.fold(map, &levels, (folds_hosts, folds_switches));
+        let (shapes, lines, waits) = (Vec::new(), Lines::new(), Vec::new());
+        let mut drawing = Drawing { leaves, shapes, lines, height: 0.0, omitted: 0, waits };
+        let place = drawing.fold(map, &levels, (folds_hosts, folds_switches), circle);
+        let place_of = |name: &str| map.nodes.iter().position(|node| node.name == name).and_then(|rank| place[rank]);
+        let circle: Vec<Option<usize>> = circle.iter().map(|name| place_of(name)).collect();
+        let next = circle.iter().cycle().skip(1);
+        drawing.waits = circle.iter().zip(next).filter_map(|(a, b)| a.zip(*b)).filter(|(a, b)| a != b).collect();
         for (node, place) in map.nodes.iter().zip(&place) {
             if let (Some(stage), Some(shape)) = (stages.get(&node.node), *place) {
                 drawing.shapes[shape].stages[stage.stage() as usize] += 1;
@@ -300,13 +327,21 @@ impl<'a> Drawing<'a> {
 
     /// Makes the shapes. Returns the shape of each node; none for hosts that are folded into a number, and what has
     /// found no place.
-    fn fold(&mut self, map: &FabricMap, levels: &[usize], (hosts, switches): (bool, bool)) -> Vec<Option<usize>> {
+    fn fold(
+        &mut self,
+        map: &FabricMap,
+        levels: &[usize],
+        (hosts, switches): (bool, bool),
+        circle: &[&str],
+    ) -> Vec<Option<usize>> {
         let mut apart = 0;
         let mut boxes: BTreeMap<usize, usize> = BTreeMap::new();
         let mut place: Vec<Option<usize>> = Vec::with_capacity(map.nodes.len());
         for (node, &level) in map.nodes.iter().zip(levels) {
             let stays = node.fate == Fate::Stays;
-            let folds = if node.is_switch { switches && stays } else { hosts && stays };
+            // What waits in a circle is drawn by itself, as what does not stay is.
+            let waits = apart < MOST_APART && circle.contains(&node.name.as_str());
+            let folds = if node.is_switch { switches && stays && !waits } else { hosts && stays };
             let crowded = hosts && !stays && apart >= MOST_APART;
             place.push(match (folds, node.is_switch) {
                 _ if crowded => {
@@ -320,7 +355,7 @@ impl<'a> Drawing<'a> {
                     Some(shape)
                 }
                 (false, _) => {
-                    apart += usize::from(!stays);
+                    apart += usize::from(!stays || waits);
                     let about = format!("{}{}", node.name, in_brackets(node.fate, self.leaves));
                     Some(self.add(Shape::of(node.name.clone(), about, !node.is_switch, node.fate, level)))
                 }
@@ -413,6 +448,26 @@ impl<'a> Drawing<'a> {
             near[b].push(a);
         }
         near
+    }
+
+    /// A channel of a circle: an arrow from switch to switch.
+    fn wait(&self, (a, b): (usize, usize)) -> Markup {
+        let (from, to) = (&self.shapes[a], &self.shapes[b]);
+        let at = |part: f64, aside: f64| {
+            let (dx, dy) = (to.x - from.x, to.y - from.y);
+            let length = dx.hypot(dy).max(1.0);
+            let along = part - 2.2 * aside.abs() / length;
+            (from.x + dx * along - dy / length * aside, from.y + dy * along + dx / length * aside)
+        };
+        let head = [at(0.62, 0.0), at(0.62, 4.5), at(0.62, -4.5)].map(|(x, y)| format!("{},{}", px(x), px(y)));
+        html! {
+            g class="wait" {
+                line x1=(px(from.x)) y1=(px(from.y)) x2=(px(to.x)) y2=(px(to.y)) {
+                    title { "a lane from " (from.about) " to " (to.about) " is in the cycle" }
+                }
+                polygon points=(head.join(" ")) {}
+            }
+        }
     }
 
     fn line(&self, (a, b): (usize, usize), fate: Fate, cables: usize) -> Markup {

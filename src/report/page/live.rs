@@ -313,7 +313,7 @@ fn map(state: &LiveState) -> (Option<String>, Markup) {
             let draft = progress.plan().draft();
             let is_switch = |node| is_switch(&draft.routed, node);
             // What leaves and survives was ordered out.
-            let of = FabricMap::with_aside(&draft.routed, &draft.after, &draft.surviving, draft.sm, is_switch);
+            let of = FabricMap::with_aside(&draft.routed, &draft.after, &draft.surviving, draft.sm, &is_switch);
             let stages = written(progress, Standing::of(progress, &state.status));
             (None, fabric::draw(&of, "live-fabric", &stages, "leaves"))
         }
@@ -321,7 +321,7 @@ fn map(state: &LiveState) -> (Option<String>, Markup) {
             let Running { known, routed, alive, sm, .. } = &**running;
             // Without an order what is there and not used has just come back.
             let there = if state.status.aside.is_empty() { routed } else { alive };
-            let of = FabricMap::with_aside(known, routed, there, *sm, |node| is_switch(known, node));
+            let of = FabricMap::with_aside(known, routed, there, *sm, &|node| is_switch(known, node));
             (gone(&of), fabric::draw(&of, "live-fabric", &BTreeMap::new(), fabric::NOW_GONE))
         }
         (None, None) => (None, html! { p class="none" { "It is drawn once it is up." } }),

@@ -1,11 +1,12 @@
 //! The page about a plan.
 
 use super::super::cut_off;
-use super::super::plan::{self, PlanFacts, PlanReport, Refused, WaveFacts};
+use super::super::plan::{self, ChangedRow, ChangedRows, PlanFacts, PlanReport, Refused, WaveFacts};
 use super::super::quantity::{count, counted, duration, engine_pair, repaired, root_pair, size_of};
 use super::parts::{self, TableField, named, table};
 use super::{Origin, ResultPage, cycle, fabric};
 use maud::{Markup, html};
+use reconfig::ids::PortNum;
 use reconfig::verify::{ProofStatistics, Refusal};
 
 /// The page of `reconfig plan`.
@@ -113,6 +114,7 @@ fn waits(report: &PlanReport) -> Vec<String> {
 fn planned(report: &PlanReport, facts: &PlanFacts) -> Markup {
     let proof = report.proof.as_ref().filter(|_| report.refusal.is_none());
     let cut_off: Vec<String> = report.cut_off.iter().map(ToString::to_string).collect();
+    let circle = cycle::switches_of(report.refusal.as_ref().map(|refused| &refused.evidence));
     let number = |of: fn(&ProofStatistics) -> usize| proof.map_or("–".to_string(), |own| count(of(own) as u64));
     html! {
         (parts::figures(&[
@@ -133,11 +135,12 @@ fn planned(report: &PlanReport, facts: &PlanFacts) -> Markup {
                 (named("Cables joined", &facts.joined, "comes"))
                 (named("Cut off for good", &cut_off, "cutoff"))
             }
-            @if let Some(map) = &report.map { (fabric::draw(map, "plan-fabric", &Default::default(), "leaves")) }
+            @if let Some(map) = &report.map { (fabric::draw_circle(map, "plan-fabric", &circle)) }
         }
         section {
             h2 { "Waves" }
             (table("In order; each ends when its barriers hold", &WAVES, facts.waves.iter().map(wave), false))
+            (rows(&report.rows))
         }
         section {
             h2 { "Proof" }
@@ -155,6 +158,28 @@ fn planned(report: &PlanReport, facts: &PlanFacts) -> Markup {
     }
 }
 
+/// The forwarding entries that change, folded.
+fn rows(rows: &ChangedRows) -> Markup {
+    let of = |own: &ChangedRow| {
+        let port = |port: Option<PortNum>| port.map_or("–".to_string(), |port| port.to_string());
+        let ports = [own.old, own.new].map(|own| TableField::plain(port(own)));
+        let lid = TableField::plain(own.lid.to_string());
+        [TableField::text(&own.switch), lid, TableField::text(&own.owner)].into_iter().chain(ports).collect()
+    };
+    let omitted = (rows.all - rows.first.len()) as u64;
+    html! {
+        @if rows.all > 0 {
+            // On paper it stays closed, as bins do.
+            details class="bins" {
+                summary { (counted(rows.all as u64, "row")) " (switch and LID) lead elsewhere afterwards" }
+                (table("The output port of each, before the first wave and after the last", &ROWS, rows.first.iter().map(of), true))
+                @if omitted > 0 { p class="unit" { (counted(omitted, "row")) " more are not shown; --output writes a plan with all." } }
+            }
+        }
+    }
+}
+
+const ROWS: [&str; 5] = ["switch", "LID", "owner", "old port", "new port"];
 const WAVES: [&str; 6] = ["wave", "Sets", "busiest device", "expected", "writes", "barriers"];
 
 fn wave(own: &WaveFacts) -> Vec<TableField> {

@@ -3,12 +3,13 @@
 use super::super::quantity::{count, counted, size_of};
 use super::super::routing::{self, RouteReport, SubnetRoute};
 use super::parts::{self, TableField, table};
-use super::{Origin, ResultPage, cycle};
+use super::{Origin, ResultPage, cycle, fabric};
 use maud::{Markup, html};
+use reconfig::scenario::FabricMap;
 use reconfig::verify::Refusal;
 
-/// The page of `reconfig route`.
-pub fn route_page(report: &RouteReport, origin: &Origin) -> String {
+/// The page of `reconfig route`, with a map for each subnet.
+pub fn route_page(report: &RouteReport, maps: &[FabricMap], origin: &Origin) -> String {
     let refused = report.subnets.iter().filter(|own| !own.safe).count() as u64;
     let subnets = counted(report.subnets.len() as u64, "subnet");
     let page = ResultPage {
@@ -36,7 +37,9 @@ pub fn route_page(report: &RouteReport, origin: &Origin) -> String {
         }),
         body: html! {
             @if report.subnets.len() > 1 { (each(report)) }
-            @for (rank, own) in report.subnets.iter().enumerate() { (subnet(own, report.subnets.len() > 1, &format!("s{rank}"))) }
+            @for (rank, (own, map)) in report.subnets.iter().zip(maps).enumerate() {
+                (subnet(own, map, report.subnets.len() > 1, &format!("s{rank}")))
+            }
             (parts::in_full(&routing::route(report), false))
             (parts::again(origin, Vec::new()))
         },
@@ -68,7 +71,7 @@ fn each(report: &RouteReport) -> Markup {
     }
 }
 
-fn subnet(own: &SubnetRoute, several: bool, id: &str) -> Markup {
+fn subnet(own: &SubnetRoute, map: &FabricMap, several: bool, id: &str) -> Markup {
     let facts = &own.facts;
     let size = facts.fabric;
     let busiest = facts.load.busiest.clone().unwrap_or_else(|| "–".to_string());
@@ -83,6 +86,7 @@ fn subnet(own: &SubnetRoute, several: bool, id: &str) -> Markup {
                 ("paths on the busiest cable", count(facts.load.most.into()), ""),
                 ("proof", if own.safe { "proved" } else { "refused" }.to_string(), if own.safe { "good" } else { "bad" }),
             ]))
+            @if facts.refusal.is_none() { (fabric::draw_circle(map, &format!("{id}-fabric"), &[])) }
             (parts::pairs("In numbers", [
                 ("fabric", size_of(size.switches, (size.cas, "CA"), size.links)),
                 ("data VLs", facts.data_vls.to_string()),
@@ -100,6 +104,7 @@ fn subnet(own: &SubnetRoute, several: bool, id: &str) -> Markup {
             @if let Some(refusal) = &facts.refusal {
                 (parts::refusal(&refusal.to_string()))
                 @if let Refusal::Deadlock(own) = refusal { (cycle::refused(own, &format!("{id}-cycle"))) }
+                (fabric::draw_circle(map, &format!("{id}-fabric"), &cycle::switches_of(Some(refusal))))
             }
             @if !facts.files.is_empty() { (parts::named("Files written", &facts.files, "comes")) }
         }

@@ -56,9 +56,20 @@ pub struct FabricMap {
 }
 
 impl FabricMap {
+    /// A fabric of which everything stays.
+    pub fn standing(fabric: &Fabric) -> FabricMap {
+        let nodes = fabric.nodes().filter(|(_, node)| node.present).map(|(id, node)| {
+            let is_drawn = fabric.role(id) != NodeRole::InSwitch;
+            let (name, is_switch) = (fabric.describe_node(id), node.is_switch());
+            (id, is_drawn, MapNode { node: id, name, is_switch, fate: Fate::Stays })
+        });
+        let links = fabric.links().map(|(a, b)| ([a, b].map(|port| fabric.port(port).node), Fate::Stays));
+        FabricMap::of(nodes.collect(), links.collect())
+    }
+
     /// What becomes of nodes and cables between two fabrics of one index space. Of the nodes that `after` lacks, those
     /// that `leaves` names leave, and the others are cut off. `sm` is the subnet manager's port.
-    pub fn between(before: &Fabric, after: &Fabric, sm: PortId, leaves: impl Fn(NodeId) -> bool) -> FabricMap {
+    pub fn between(before: &Fabric, after: &Fabric, sm: PortId, leaves: &dyn Fn(NodeId) -> bool) -> FabricMap {
         FabricMap::with_aside(before, after, after, sm, leaves)
     }
 
@@ -69,7 +80,7 @@ impl FabricMap {
         after: &Fabric,
         there: &Fabric,
         sm: PortId,
-        leaves: impl Fn(NodeId) -> bool,
+        leaves: &dyn Fn(NodeId) -> bool,
     ) -> FabricMap {
         let joined = Connectivity::of(after);
         let is_joined = |node: NodeId| after.ports_of(node).any(|port| joined.joins(port, sm));
@@ -101,15 +112,12 @@ impl FabricMap {
         });
         let new = after.links().filter(|&(a, b)| before.peer(a) != Some(b)).map(|ends| (ends, Fate::Comes));
         let end = |(a, b): (PortId, PortId)| [a, b].map(|port| before.port(port).node);
-        FabricMap::of(nodes, gone.chain(new).map(|(ends, fate)| (end(ends), fate)))
+        FabricMap::of(nodes.collect(), gone.chain(new).map(|(ends, fate)| (end(ends), fate)).collect())
     }
 
     /// Of nodes, with whether they are drawn, and of cables; a cable shares the fate of an end that does not stay.
-    pub(in crate::scenario) fn of(
-        nodes: impl Iterator<Item = (NodeId, bool, MapNode)>,
-        links: impl Iterator<Item = ([NodeId; 2], Fate)>,
-    ) -> FabricMap {
-        let (drawn, in_switches): (Vec<_>, Vec<_>) = nodes.partition(|(_, is_drawn, _)| *is_drawn);
+    pub(in crate::scenario) fn of(nodes: Vec<(NodeId, bool, MapNode)>, links: Vec<([NodeId; 2], Fate)>) -> FabricMap {
+        let (drawn, in_switches): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|(_, is_drawn, _)| *is_drawn);
         let (ids, nodes): (Vec<NodeId>, Vec<MapNode>) = drawn.into_iter().map(|(id, _, node)| (id, node)).unzip();
         let rank: BTreeMap<NodeId, usize> = ids.iter().enumerate().map(|(rank, &id)| (id, rank)).collect();
         let mut cables: BTreeMap<((usize, usize), Fate), usize> = BTreeMap::new();

@@ -57,6 +57,52 @@ fn no_pair_is_of_a_switch_and_one_of_its_cables() {
     assert!(String::from_utf8_lossy(&shown).contains(": every two at once, 244 pairs\n"));
 }
 
+/// Of more pairs than can be looked at, those of the worst elements are, and everybody is told so.
+#[test]
+fn of_too_many_pairs_those_of_the_worst_elements_are_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("wide.ibnetdiscover");
+    let name = file.to_str().unwrap();
+    // 120 leaves with a host each, and 12 spines: 1,572 elements.
+    reconfig(&["fabric", "generate", "leaf-spine:120,12,1", "-o", name]);
+    let refused = reconfig(&["what-if", name, "--pairs"]);
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{told}");
+    for part in ["1572 switches and cables make 1231926 pairs, more than 1000000", "--worst NUMBER looks at pairs of"] {
+        assert!(told.contains(part), "{told}");
+    }
+
+    let output = reconfig(&["what-if", name, "--pairs", "--worst", "2", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let how = "9 741 pairs are looked at: those of the 141 switches and cables, of 1 572, whose loss alone an estimate puts \
+               first";
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.replace('\u{a0}', " ").contains(how), "{told}");
+    assert_eq!((&report["at_once"], &report["pairs_among"]), (&2.into(), &141.into()));
+    // A spine and a cable of its own are no pair, and each of the cables ends at a spine.
+    assert_eq!(losses(&report).len(), 141 * 140 / 2 - 129);
+    let elements: BTreeSet<&str> =
+        losses(&report).iter().flat_map(|loss| loss["dies"].as_array().unwrap()).filter_map(Value::as_str).collect();
+    // The loss of a leaf leaves nobody without a way but its own host, so it is no pair that a change could mend.
+    let spines = elements.iter().filter(|own| own.starts_with("switch spine-")).count();
+    let cables = elements.iter().filter(|own| own.starts_with("cable ")).count();
+    assert_eq!((spines, cables, elements.len()), (12, 129, 141));
+    assert_eq!(losses(&report).iter().filter(|loss| loss["change"].is_object()).count(), 2);
+    assert!(losses(&report)[0]["dies"].as_array().unwrap().iter().all(|own| own.as_str().unwrap().contains("spine-")));
+
+    let page = folder.path().join("page.html");
+    let asked = ["what-if", name, "--pairs", "--worst", "0", "--report", page.to_str().unwrap()];
+    let shown = reconfig(&asked).stdout;
+    let page = std::fs::read_to_string(page).unwrap().replace('\u{a0}', " ");
+    assert!(page.len() < 5_000_000 && page.contains(how), "{}", page.len());
+    assert!(String::from_utf8_lossy(&shown).contains(": every two of the 141 worst alone at once, 9 741 pairs"));
+
+    // Where all can be looked at, all are.
+    let (_, report) = json(&["what-if", &fixture("fat-tree-4-2"), "--pairs", "--worst", "0"]);
+    assert!(report["pairs_among"].is_null());
+}
+
 /// The page has every loss in the order of the table, and what JSON says of each.
 #[test]
 fn the_page_lists_every_loss() {

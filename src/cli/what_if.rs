@@ -10,6 +10,7 @@ use super::outcome::{Answer, Failure};
 use super::output::{Batch, Screen, check_places};
 use super::page::{Page, shell};
 use super::progress::{Counted, Interrupt, Waiting};
+use super::stderr::remark;
 use super::{Common, FabricReading};
 use crate::report::{self, LossReport, WhatIfReport};
 use anyhow::anyhow;
@@ -23,8 +24,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Limit on the pairs that are examined.
+/// Limit on the pairs that are looked at.
 const MOST_PAIRS: usize = 1_000_000;
+/// How many are looked at where there are more than that, unless changes are to be planned for more of them.
+const CHOSEN_PAIRS: usize = 10_000;
 
 /// Losses that the table lists without `--all`.
 const LISTED: usize = 20;
@@ -38,7 +41,9 @@ machine; a manager with --foresee has planned beforehand. The worst losses are l
 answers, then those that cut off most end ports, then those by which pairs are out for longest, summed over pairs. \
 Changes are planned in the order of an estimate: first for the losses that put pairs out, by end ports cut off, then by \
 pairs times blocks of forwarding tables that lead them to what is lost. --worst limits their number; some of the others \
-may do more harm than those planned. On fabrics of more than 100,000 rows (switches times owners of LIDs) a change is \
+may do more harm than those planned. Of more than 1,000,000 pairs (--pairs), --worst has those looked at that are made of \
+the switches and cables whose loss alone the same estimate puts first: 141 of them make up to 9,870 pairs, and more are \
+taken if --worst asks for more pairs. On fabrics of more than 100,000 rows (switches times owners of LIDs) a change is \
 the one that the manager makes first, which brings hosts back at once. Each change is proved, and \
 not checked a second time, since none is run: --check has the independent checker and the lint judge them too. An interrupt (Ctrl-C) ends planning, and the \
 table shows what was planned by then. Losses for which no change was planned are listed last, because the duration of \
@@ -62,7 +67,7 @@ pub(super) struct Arguments {
     /// The fabric: a file in any form of docs/READING.md; `-` is standard input.
     fabric: PathBuf,
     /// Lose every pair of switches and cables at once, instead of each alone; a switch and one of its own cables are no
-    /// pair.
+    /// pair. More than 1,000,000 pairs need --worst.
     #[arg(long)]
     pairs: bool,
     /// Lose every cable between switches, not just the busiest between each two.
@@ -176,7 +181,8 @@ impl Arguments {
         drop(proving);
         let fabric = whole.fabric();
         let elements = Elements::of(fabric, whole.cables(self.every_cable), self.host_cables);
-        let losses = if self.pairs { elements.by_two(fabric)? } else { elements.losses.clone() };
+        let (losses, pairs_among) =
+            if self.pairs { elements.by_two(&whole, self.worst)? } else { (elements.losses.clone(), None) };
         let (after, is_interrupted) = answered(&whole, &losses, self.worst.unwrap_or(losses.len()));
         let named = |(loss, (after, ns))| LossReport::of(fabric, names(fabric, loss), after, ns);
         let (lmc, renumbered) = (greatest_lmc(fabric), renumbered(captured, fabric));
@@ -188,6 +194,7 @@ impl Arguments {
             sm: fabric.describe_port(whole.sm()),
             devices: DeviceReport::new(profile, settings),
             at_once: if self.pairs { 2 } else { 1 },
+            pairs_among,
             switches: elements.switches,
             cables: elements.cables,
             every_cable: self.every_cable,
@@ -271,35 +278,63 @@ impl Elements {
         Elements { host_cables: losses.len() - switches - between, losses, switches, cables: between }
     }
 
-    /// Every pair of elements, except a switch and a cable that ends at it: that is the loss of the switch alone.
-    fn by_two(&self, fabric: &Fabric) -> Result<Vec<Loss>, Failure> {
-        let ends =
-            |&port: &PortId| [Some(port), fabric.peer(port)].into_iter().flatten().map(|end| fabric.port(end).node);
-        let takes =
-            |first: &Loss, second: &Loss| second.links.iter().flat_map(ends).any(|node| first.nodes.contains(&node));
-        // Counted before they are made, since there may be too many.
+    /// The pairs to look at, and of how many elements they are if not of all: where there are too many and changes are
+    /// planned for some alone, those of the elements whose loss by itself seems worst.
+    fn by_two(&self, whole: &WhatIf<'_>, worst: Option<usize>) -> Result<(Vec<Loss>, Option<usize>), Failure> {
+        let fabric = whole.fabric();
+        let (elements, pairs) = (self.losses.len(), self.pairs(fabric));
+        let Some(worst) = worst.filter(|_| pairs > MOST_PAIRS) else {
+            if pairs > MOST_PAIRS {
+                return Err(Failure::input(anyhow!(
+                    "{elements} switches and cables make {pairs} pairs, more than {MOST_PAIRS}: each takes as long as a \
+                     change does to be planned; --worst NUMBER looks at pairs of those whose loss alone seems worst, and \
+                     plans changes for so many"
+                )));
+            }
+            return Ok((pairs_of(fabric, &self.losses), None));
+        };
+        let wanted = worst.clamp(CHOSEN_PAIRS, MOST_PAIRS);
+        // The most elements that make no more pairs than wanted.
+        let most = (1..).take_while(|of| of * (of - 1) / 2 <= wanted).last().unwrap_or(1).min(elements);
+        let alone = looked_at(&self.losses, "single losses looked at", &|loss| Some(whole.unanswered(loss)));
+        let alone: Vec<AfterLoss> = alone.into_iter().flatten().map(|(own, _)| own).collect();
+        let mut places = change::worst(alone.iter(), most);
+        places.sort_unstable();
+        let chosen: Vec<Loss> = places.iter().map(|&place| self.losses[place].clone()).collect();
+        let pairs = pairs_of(fabric, &chosen);
+        remark(&report::chosen_pairs(pairs.len(), chosen.len(), elements));
+        Ok((pairs, Some(chosen.len())))
+    }
+
+    /// How many pairs there are, counted before they are made, since there may be too many.
+    fn pairs(&self, fabric: &Fabric) -> usize {
         let nodes: BTreeSet<NodeId> = self.losses.iter().flat_map(|loss| &loss.nodes).copied().collect();
         let cables = self.losses.iter().flat_map(|loss| &loss.links);
-        let taken: usize = cables.map(|port| ends(port).collect::<BTreeSet<_>>().intersection(&nodes).count()).sum();
+        let taken = |&port: &PortId| ends(fabric, port).collect::<BTreeSet<_>>().intersection(&nodes).count();
         let elements = self.losses.len();
-        let pairs = elements * elements.saturating_sub(1) / 2 - taken;
-        if pairs > MOST_PAIRS {
-            let why = "each takes as long as a change does to be planned";
-            return Err(Failure::input(anyhow!(
-                "{elements} switches and cables make {pairs} pairs, more than {MOST_PAIRS}: {why}"
-            )));
-        }
-        let with = |(at, first): (usize, &Loss)| {
-            let both = move |second: &Loss| Loss {
-                nodes: [&first.nodes[..], &second.nodes].concat(),
-                links: [&first.links[..], &second.links].concat(),
-            };
-            self.losses[at + 1..].iter().filter(|second| !takes(first, second)).map(both).collect::<Vec<_>>()
-        };
-        Ok(self.losses.iter().enumerate().flat_map(with).collect())
+        elements * elements.saturating_sub(1) / 2 - cables.map(taken).sum::<usize>()
     }
 }
 
+/// The nodes at the ends of a cable.
+fn ends(fabric: &Fabric, port: PortId) -> impl Iterator<Item = NodeId> {
+    [Some(port), fabric.peer(port)].into_iter().flatten().map(|end| fabric.port(end).node)
+}
+
+/// Every pair of these elements, except a switch and a cable that ends at it: that is the loss of the switch alone.
+fn pairs_of(fabric: &Fabric, elements: &[Loss]) -> Vec<Loss> {
+    let takes = |first: &Loss, second: &Loss| {
+        second.links.iter().flat_map(|&port| ends(fabric, port)).any(|node| first.nodes.contains(&node))
+    };
+    let with = |(at, first): (usize, &Loss)| {
+        let both = move |second: &Loss| Loss {
+            nodes: [&first.nodes[..], &second.nodes].concat(),
+            links: [&first.links[..], &second.links].concat(),
+        };
+        elements[at + 1..].iter().filter(|second| !takes(first, second)).map(both).collect::<Vec<_>>()
+    };
+    elements.iter().enumerate().flat_map(with).collect()
+}
 /// Options of this command that are not for the run of one loss, and whether a value follows.
 const OWN: [(&str, bool); 8] = [
     ("--pairs", false),

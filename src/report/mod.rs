@@ -49,5 +49,5 @@ pub use series::{RUN_FILES, run_csv};
 pub use serve::served;
 pub use simulation::{AutoInstead, auto_instead, simulation};
 pub use tables_json::tables_json;
-pub use what_if::{LossReport, WHAT_IF_SCHEMA, WhatIfReport, what_if, what_if_csv};
+pub use what_if::{LossReport, WHAT_IF_SCHEMA, WhatIfReport, chosen_pairs, what_if, what_if_csv};
 pub use worst::WorstFacts;

@@ -29,6 +29,11 @@ pub struct WhatIfReport {
     pub devices: DeviceReport,
     /// Number of elements lost at once.
     pub at_once: usize,
+    /// Where there are more pairs than can be looked at: how many elements those are of that were. They are the worst
+    /// by an estimate of the loss of each alone: those that leave pairs of end ports and LIDs without a path, by end
+    /// ports cut off, then by the estimate of `worst`. Other pairs may do more harm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs_among: Option<usize>,
     /// Switches, cables between switches, and cables to end ports that were looked at.
     pub switches: usize,
     pub cables: usize,
@@ -269,6 +274,12 @@ impl WhatIfReport {
         self.losses.iter().any(|loss| loss.waited_ns().is_some())
     }
 
+    /// How the pairs were chosen, if not all are looked at.
+    pub(super) fn chosen_pairs(&self) -> Option<String> {
+        let elements = self.switches + self.cables + self.host_cables;
+        self.pairs_among.map(|among| chosen_pairs(self.losses.len(), among, elements))
+    }
+
     /// How those were chosen for which changes were planned, if not all were.
     pub(super) fn choice(&self) -> Option<String> {
         let planned = count(self.planned() as u64);
@@ -320,6 +331,16 @@ impl WhatIfReport {
     }
 }
 
+/// How the pairs were chosen that are looked at: those of some elements, `among` all of them.
+pub fn chosen_pairs(pairs: usize, among: usize, elements: usize) -> String {
+    let [pairs, among, elements] = [pairs, among, elements].map(|number| count(number as u64));
+    format!(
+        "{pairs} pairs are looked at: those of the {among} switches and cables, of {elements}, whose loss alone an \
+         estimate puts first: by end ports cut off, then by pairs out times blocks of forwarding tables that lead them \
+         to what is lost; some of the other pairs may do more harm"
+    )
+}
+
 /// The table, and the answer in its last line.
 pub fn what_if(report: &WhatIfReport) -> String {
     let mut text = String::new();
@@ -343,7 +364,11 @@ fn head(text: &mut String, report: &WhatIfReport) {
     };
     let at_once = match report.at_once {
         1 => "one at a time".to_string(),
-        _ => format!("every two at once, {}", counted(report.losses.len() as u64, "pair")),
+        _ => {
+            let pairs = counted(report.losses.len() as u64, "pair");
+            let among = report.pairs_among.map_or(String::new(), |among| format!(" of the {among} worst alone"));
+            format!("every two{among} at once, {pairs}")
+        }
     };
     let [switches, cables] =
         [(report.switches, "switch"), (report.cables, "cable")].map(|(n, name)| counted(n as u64, name));
@@ -383,7 +408,14 @@ fn tables(text: &mut String, report: &WhatIfReport) {
 
 /// What the tables do not say.
 fn notes(text: &mut String, report: &WhatIfReport) {
-    for note in report.notes.iter().chain(&report.choice()).chain(&report.rest()).chain(&report.left()) {
+    for note in report
+        .notes
+        .iter()
+        .chain(&report.chosen_pairs())
+        .chain(&report.choice())
+        .chain(&report.rest())
+        .chain(&report.left())
+    {
         line(text, format_args!("note: {note}"));
     }
     let refused = report.losses.iter().filter_map(|loss| Some((loss.dies.join(" and "), loss.refusal.as_ref()?)));

@@ -7,7 +7,7 @@ use super::{Origin, ResultPage};
 use maud::{Markup, html};
 use std::collections::BTreeSet;
 
-/// The most losses that a table of the page lists: the worst.
+/// The most losses that the tables of the page list, the planned ones and the others: the worst.
 const MOST_LOSSES: usize = 5_000;
 /// The most bytes that each of these lists takes, and that the names do of those that are cut off: names may be long,
 /// and all of a page stays below 5 MB.
@@ -22,7 +22,11 @@ pub fn what_if_page(report: &WhatIfReport, origin: &Origin) -> String {
     let unproved = report.refused();
     let word = word(report);
     let size = report.fabric;
-    let at_once = if report.at_once == 1 { "each loss alone" } else { "every two losses at once" };
+    let at_once = match (report.at_once, report.pairs_among) {
+        (1, _) => "each loss alone".to_string(),
+        (_, None) => "every two losses at once".to_string(),
+        (_, Some(among)) => format!("two losses at once, of the {among} worst alone"),
+    };
     let page = ResultPage {
         command: "what-if",
         word: (&word.0, word.1),
@@ -96,15 +100,16 @@ fn losses(report: &WhatIfReport) -> Markup {
     let columns = LossColumns::of(report);
     let (planned, left_out) = by_plan(report);
     let all = if left_out.is_empty() { "Each loss" } else { "Each loss for which a change was planned" };
+    let (planned, omitted) = fitting(&planned);
     let (open, folded) = planned.split_at(planned.len().min(MOST_OPEN));
     html! {
         section {
             h2 { "Losses by harm" }
-    let (planned, omitted) = fitting(&planned);
             p {
                 "The worst first: those that no proved change answers, then those that cut off most end ports, then those "
                 "by which pairs are out for longest, summed over pairs. "
                 @if report.leaves_out() { "Those for which no change was planned stand at the end of the page. " }
+                @if let Some(pairs) = report.chosen_pairs() { (parts::sentence(&pairs)) " " }
                 @if let Some(choice) = report.choice() { (parts::sentence(&choice)) }
             }
             p {
@@ -136,20 +141,20 @@ fn losses(report: &WhatIfReport) -> Markup {
                     (rows("Losses that harm less", folded, columns))
                 }
             }
+            (left_out_of(omitted))
         }
     }
 }
 
 /// Losses for which no change was planned: what is known of them without one.
-            (left_out_of(omitted))
 fn not_planned(report: &WhatIfReport) -> Markup {
     let (_, left_out) = by_plan(report);
+    let (shown, omitted) = fitting(&left_out);
     html! {
         @if !left_out.is_empty() {
             section {
                 h2 { "Losses that were not planned" }
                 // On paper it stays closed: tens of pages that tell little.
-    let (shown, omitted) = fitting(&left_out);
                 details class="bins" {
                     summary { (counted(left_out.len() as u64, "loss")) ", those first that cut off most end ports" }
                     (rows("Losses for which no change was planned", shown, LossColumns::of(report)))
@@ -169,11 +174,6 @@ fn by_plan(report: &WhatIfReport) -> (Vec<Ranked<'_>>, Vec<Ranked<'_>>) {
     report.losses.iter().enumerate().partition(|(_, loss)| !loss.is_left_out())
 }
 
-/// Columns that some reports lack: one of zeros would push others off a narrow screen.
-#[derive(Clone, Copy)]
-struct LossColumns {
-    /// Whether end ports are cut off whose own switch and cable live on.
-    elsewhere: bool,
 /// The first of these losses that fit on the page, and how many of them do not.
 fn fitting<'a, 'b>(losses: &'a [Ranked<'b>]) -> (&'a [Ranked<'b>], usize) {
     let bytes = |(_, loss): &Ranked<'_>| ROW_BYTES + 2 * loss.dies.iter().map(String::len).sum::<usize>();
@@ -201,6 +201,11 @@ fn left_out_of(omitted: usize) -> Markup {
     }
 }
 
+/// Columns that some reports lack: one of zeros would push others off a narrow screen.
+#[derive(Clone, Copy)]
+struct LossColumns {
+    /// Whether end ports are cut off whose own switch and cable live on.
+    elsewhere: bool,
     /// Whether some change waits.
     waits: bool,
 }
@@ -247,8 +252,9 @@ fn cut_off(losses: &[LossReport]) -> Markup {
         @if !cutting.is_empty() || !standby.is_empty() {
             section {
                 h2 { "Who is cut off" }
-                (parts::named("These take the subnet manager with them, and need a standby", &standby, "leaves"))
-                @for loss in cutting.iter().take(MOST_NAMED) {
+                (parts::named("These take the subnet manager with them, and need a standby", first, "leaves"))
+                @if !more.is_empty() { p class="unit" { (counted(more.len() as u64, "other loss")) " that do are not shown; --csv FILE lists all." } }
+                @for loss in named {
                     (parts::named(&format!("By the loss of {}", loss.dies.join(" and ")), &loss.cut_off, "cutoff"))
                 }
                 @if omitted > 0 {
@@ -308,15 +314,15 @@ fn moves(losses: &[LossReport]) -> Markup {
 }
 
 fn refusals(losses: &[LossReport]) -> Markup {
+    let refused: Vec<(&LossReport, &String)> =
+        losses.iter().filter_map(|loss| Some((loss, loss.refusal.as_ref()?))).collect();
+    let fits = so_many(&refused, MOST_BYTES / 2, |(_, why)| 200 + why.len()).min(100);
+    let omitted = (refused.len() - fits) as u64;
     html! {
         section {
             h2 { "Why no change is proved" }
             @for (loss, why) in &refused[..fits] { h3 { (loss.dies.join(" and ")) } (parts::refusal(why)) }
             @if omitted > 0 { p class="unit" { (counted(omitted, "other loss")) " without a proved change are not shown; --csv FILE lists all, with the reasons." } }
-    let refused: Vec<(&LossReport, &String)> =
-        losses.iter().filter_map(|loss| Some((loss, loss.refusal.as_ref()?))).collect();
-    let fits = so_many(&refused, MOST_BYTES / 2, |(_, why)| 200 + why.len()).min(100);
-    let omitted = (refused.len() - fits) as u64;
         }
     }
 }

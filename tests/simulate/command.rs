@@ -453,3 +453,79 @@ fn computing_takes_the_time_that_was_asked_for() {
     assert_eq!(computing("double", "scaled"), Some(192 * 2_200));
     assert_eq!(computing("ordered", "scaled"), Some(192 * 700));
 }
+
+/// What stands at a place of the report, `null` if nothing.
+type At<'a> = (&'a [&'a str], &'a str, &'a dyn Fn(&Value) -> bool);
+
+/// An option changes what it names: a setting that the report tells, or what only that setting does.
+#[test]
+fn options_change_what_they_name() {
+    let took = |report: &Value, name: &str| {
+        let phases = report["changes"][0]["phases"].as_array().expect("phases").clone();
+        let own = phases.iter().find(|phase| phase["name"] == name).expect("a phase");
+        own["end_ns"].as_u64().expect("a time") - own["start_ns"].as_u64().expect("a time")
+    };
+    let (_, usual) = json(&["--remove-root"]);
+    assert!(usual["settings"].get("sources").is_none(), "{}", usual["settings"]);
+    let slow = &["--smi-processor", "20000"][..];
+    let narrow = &["--smi-processor", "20000", "--vl15-buffer", "1"][..];
+    let cases: [At<'_>; 6] = [
+        (&["--arrivals", "on-off:5"], "/settings/sources/burst", &|own| *own == 5.0),
+        (&["--message-mix", "256:0.9,8192:0.1"], "/settings/sources/message_mix", &|own| {
+            *own == serde_json::json!([{"bytes": 256, "share": 0.9}, {"bytes": 8192, "share": 0.1}])
+        }),
+        // One block of entries a switch is written: its time is that of one SMP.
+        (&["--smp-time-of", "LinearForwardingTable=400000"], "", &|own| {
+            let longer = took(own, "install") - took(&usual, "install");
+            longer == 400_000 - 18_600 && took(own, "split") == took(&usual, "split")
+        }),
+        (&["--smp-time-of", "SLtoVLMappingTable=400000"], "", &|own| {
+            took(own, "split") > took(&usual, "split") + 381_400 && took(own, "install") == took(&usual, "install")
+        }),
+        (slow, "", &|own| took(own, "split") > 5 * took(&usual, "split") && own.get("smps_dropped").is_none()),
+        (narrow, "/smps_dropped", &|own| own.as_u64() > Some(0)),
+    ];
+    for (options, place, is_so) in cases {
+        let (_, report) = json(&[&["--remove-root"], options].concat());
+        let found = report.pointer(place).unwrap_or(&Value::Null);
+        assert!(is_so(found), "{options:?}: {place} is {found}");
+    }
+}
+
+/// Each named pattern is the permutation that its name stands for: a file of it is the same run.
+#[test]
+fn named_traffic_is_the_permutation_of_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |traffic: &str| json(&["--steady", "--traffic", traffic]).1;
+    // The ranks of sixteen end ports have four bits.
+    let named: [(&str, fn(u32) -> u32); 6] = [
+        ("complement", |rank| 15 - rank),
+        ("reverse", |rank| (0..4).map(|bit| (rank >> bit & 1) << (3 - bit)).sum()),
+        ("shuffle", |rank| rank * 2 % 16 + rank / 8),
+        ("transpose", |rank| rank % 4 * 4 + rank / 4),
+        ("tornado", |rank| (rank + 7) % 16),
+        ("neighbour", |rank| (rank + 1) % 16),
+    ];
+    let mut traces = BTreeSet::new();
+    for (name, destination) in named {
+        let file = folder.path().join(name);
+        let lines: String = (0..16).map(|rank| format!("{}\n", destination(rank))).collect();
+        std::fs::write(&file, lines).expect("a file");
+        let (own, written) = (run(name), run(&format!("permutation:{}", file.display())));
+        assert_eq!(own["trace_hash"], written["trace_hash"], "{name}");
+        let senders = (0..16).filter(|&rank| destination(rank) != rank).count();
+        assert_eq!(own["settings"]["traffic"], serde_json::json!({"pattern": "pairs", "senders": senders}), "{name}");
+        traces.insert(own["trace_hash"].to_string());
+    }
+    for (asked, told) in [
+        ("uniform", serde_json::json!({"pattern": "uniform"})),
+        ("permutation", serde_json::json!({"pattern": "permutation"})),
+        ("worst", serde_json::json!({"pattern": "worst", "senders": 16})),
+        ("hot-spot:3,0.5", serde_json::json!({"pattern": "hot-spot", "destination": 3, "share": 0.5})),
+    ] {
+        let own = run(asked);
+        assert_eq!(own["settings"]["traffic"], told, "{asked}");
+        traces.insert(own["trace_hash"].to_string());
+    }
+    assert_eq!(traces.len(), 10, "no two patterns are the same run");
+}

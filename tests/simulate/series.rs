@@ -3,12 +3,14 @@
 use super::command::{FABRIC, QUICK, simulate};
 use super::{run, small};
 use crate::support::bundled::bundled;
+use crate::support::columns::{documented, section};
 use reconfig::plan::Scheme;
 use reconfig::scenario::{BinReport, Departure, Scenario, SimulationReport};
 use reconfig::sim::{MOST_BINS, SimConfig};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 
 fn sum(report: &SimulationReport, of: impl Fn(&BinReport) -> u64) -> u64 {
     report.series.bins.iter().map(of).sum()
@@ -132,6 +134,94 @@ fn the_files_say_what_the_json_says() {
     assert!(
         run["command"].as_str().is_some_and(|own| own.starts_with("reconfig simulate --remove-root --json --csv "))
     );
+}
+
+/// A row of a table by its columns, as text.
+fn rows(file: &Path) -> (Vec<String>, Vec<BTreeMap<String, String>>) {
+    let mut table = csv::Reader::from_path(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let header: Vec<String> = table.headers().expect("a header").iter().map(str::to_string).collect();
+    let row = |row: csv::StringRecord| header.iter().cloned().zip(row.iter().map(str::to_string)).collect();
+    let rows = table.records().map(|own| row(own.expect("a row"))).collect();
+    (header, rows)
+}
+
+/// Who draws a figure of a run from its files alone finds in them what the run measured.
+#[test]
+fn bins_hold_bytes_rates_latencies_and_what_is_under_way() {
+    let place = tempfile::tempdir().expect("a folder");
+    let folder = place.path().join("run");
+    let name = folder.to_str().expect("a name in UTF-8");
+    let output = simulate(&[&["--remove-root", "--planned", "--json", "--csv", name, FABRIC], &QUICK[..]].concat());
+    let json: Value = serde_json::from_slice(&output.stdout).expect("an object");
+    let (_, bins) = rows(&folder.join("series.csv"));
+    let number = |bin: &BTreeMap<String, String>, name: &str| bin[name].parse::<f64>().expect("a number");
+    let bytes: f64 = bins.iter().map(|bin| number(bin, "delivered_bytes")).sum();
+    let packets = json["packets"]["delivered"].as_f64().expect("a number");
+    assert_eq!(bytes, packets * 1024.0, "all packets are of 1,024 bytes");
+    let highest = ["before", "during", "after"].map(|own| json["latency_ns"][own]["max"].as_f64().expect("a number"));
+    let highest = highest.into_iter().fold(0.0, f64::max);
+    let mut measured = 0;
+    for bin in &bins {
+        let lasts_ns = number(bin, "end_ns") - number(bin, "start_ns");
+        let rate = number(bin, "delivered_bytes") * 8.0 / lasts_ns;
+        assert!((rate - number(bin, "throughput_gbps")).abs() < 0.001, "{bin:?}");
+        let [p50, p99, max] = ["latency_p50_ns", "latency_p99_ns", "latency_max_ns"].map(|own| &bin[own]);
+        assert_eq!([p50, p99, max].map(|own| own.is_empty()), [number(bin, "delivered_packets") == 0.0; 3], "{bin:?}");
+        if !p50.is_empty() {
+            let [p50, p99, max] = [p50, p99, max].map(|own| own.parse::<f64>().expect("a number"));
+            // A packet of 1,024 bytes takes more than 100 ns to leave.
+            assert!(100.0 < p50 && p50 <= p99 && p99 <= max && max <= highest, "{bin:?}, {highest}");
+            measured += 1;
+        }
+    }
+    assert!(measured > 20, "{measured} bins have latencies");
+    // Lanes A carry everything until the swap, and lanes B afterwards.
+    let phases = json["changes"][0]["phases"].as_array().expect("phases");
+    let moment = |name: &str, end: &str| {
+        let own = phases.iter().find(|phase| phase["name"] == name).expect("a phase of the scheme");
+        own[end].as_f64().expect("a number")
+    };
+    let (swap_ns, drained_ns) = (moment("swap", "start_ns"), moment("drain", "end_ns"));
+    let most = |name: &str, is: &dyn Fn(f64) -> bool| {
+        let own = bins.iter().filter(|bin| is(number(bin, "start_ns"))).map(|bin| number(bin, name));
+        own.fold(0.0, f64::max)
+    };
+    let [a, b] = ["under_way_a_packets", "under_way_b_packets"];
+    let (before, after) = (|ns: f64| ns < swap_ns, |ns: f64| ns >= drained_ns);
+    assert!(most(a, &before) > 0.0 && most(b, &before) == 0.0, "until the swap");
+    assert!(most(a, &after) == 0.0 && most(b, &after) > 0.0, "after the drain");
+}
+
+/// The pages define every column of every file, and no other.
+#[test]
+fn columns_are_those_that_the_pages_define() {
+    let place = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| place.path().join(name);
+    let name = |path: &Path| path.to_str().expect("a name in UTF-8").to_string();
+    simulate(&[&["--remove-root", "--csv", &name(&file("run")), FABRIC], &QUICK[..]].concat());
+    let header = |path: &Path| rows(path).0;
+    let series = documented("SIMULATOR.md", "`series.csv` has one row for each bin:");
+    assert_eq!(header(&file("run").join("series.csv")), series);
+    let prose = section("SIMULATOR.md", "`smps.csv` has one row", "`run.json` (`reconfig schema");
+    for own in ["smps", "phases", "links", "lids", "hosts"] {
+        let told = prose.split_once(&format!("`{own}.csv`")).map_or(&prose[..], |(_, told)| told);
+        for column in header(&file("run").join(format!("{own}.csv"))) {
+            assert!(told.contains(&format!("`{column}`")), "SIMULATOR.md does not define {column} of {own}.csv");
+        }
+    }
+    let reconfig = |arguments: &[&str]| {
+        let run = Command::new(env!("CARGO_BIN_EXE_reconfig")).args(arguments).output().expect("the binary runs");
+        assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    };
+    reconfig(&["what-if", FABRIC, "--csv", &name(&file("losses.csv"))]);
+    let losses = documented("OPERATING.md", "The `--csv` file has a line\nfor each loss:");
+    assert_eq!(header(&file("losses.csv")), losses);
+    let campaign = "schema: reconfig.campaign/1\nfabrics: [\"torus:3x3,1\"]\nchanges: [root]\nschemes: [auto]\n\
+                    loads: [0.1]\nseeds: {from: 7, count: 1}\nwarm_up_us: 10\naround_us: 30\n";
+    std::fs::write(file("campaign.yaml"), campaign).expect("written");
+    reconfig(&["campaign", &name(&file("campaign.yaml")), "--into", &name(&file("into"))]);
+    let own = header(&file("into").join("runs.csv"));
+    assert_eq!(own, documented("CAMPAIGNS.md", "`runs.csv` has one row a run"));
 }
 
 /// A bin knows two figures of a latency, and the run three: it must not exceed what the run says.

@@ -8,6 +8,7 @@ pub mod bundled;
 pub mod capture;
 pub mod captures;
 pub mod chart;
+pub mod columns;
 pub mod conformance;
 pub mod corpus;
 pub mod fabrics;

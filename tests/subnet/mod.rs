@@ -7,6 +7,7 @@ mod glance;
 mod missing;
 mod parts;
 mod register;
+mod traps;
 
 use crate::support::properties::properties;
 use fake::{Fake, Faults};

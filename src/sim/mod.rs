@@ -102,6 +102,7 @@ pub use whereabouts::{LanePlace, PacketUnderWay, StandingLane};
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortMask, PortNum, Sl, Vl};
+use crate::wire::Mtu;
 use agent::Agents;
 use client::MadClients;
 use clock::Clock;
@@ -292,6 +293,11 @@ impl Sim {
     /// port without a cable. Drain tokens are not meant to take such a channel.
     pub fn put_in_chip(&mut self, port: PortId, stage_ns: u32) {
         self.plane.put_in_chip(port, &self.config, stage_ns);
+    }
+
+    /// Sets the largest MTU that a port supports (PortInfo:MTUCap); what its link uses stays.
+    pub fn set_mtu_cap(&mut self, port: PortId, cap: Mtu) {
+        self.devices.ports[port].mtu_cap = cap;
     }
 
     /// Lets the sources send.

@@ -4,7 +4,7 @@ use super::scene::{S, Scene, Setup};
 use reconfig::ids::{Lid, Lmc};
 use reconfig::sim::SimConfig;
 use reconfig::sm::{SubnetArrival, Takeover};
-use reconfig::wire::{AttributeId, Method, PortInfo, PortPhysState, PortState, SMP_DATA_SIZE, VlCount};
+use reconfig::wire::{AttributeId, Method, Mtu, PortInfo, PortPhysState, PortState, SMP_DATA_SIZE, VlCount};
 
 const HOST: &str = "host-16 HCA-1";
 
@@ -122,4 +122,62 @@ fn a_file_with_another_lid_for_a_port_moves_nobody() {
         assert_eq!(scene.arrival(), Some(SubnetArrival::Adopted), "{kept}");
         assert_eq!(scene.transport.with(|sim| sim.port_lid(port)), held, "{kept}");
     }
+}
+
+/// The MTU that each end of a host's link uses.
+fn mtus(scene: &Scene, host: &str) -> [Mtu; 2] {
+    let peer = scene.fabric.port(scene.fabric.peer(scene.port(host)).expect("cabled"));
+    let switch = &scene.fabric.node(peer.node).description;
+    let read = scene.meddle(switch, Method::Get, AttributeId::PortInfo, peer.num.0.into(), [0; SMP_DATA_SIZE]);
+    [info(scene, host), PortInfo::decode(&read)].map(|info| info.neighbour_mtu)
+}
+
+/// Whether the host's port and the one at its switch carry data.
+fn is_active(scene: &Scene) -> bool {
+    let port = scene.port(HOST);
+    let ends = [port, scene.fabric.peer(port).expect("cabled")];
+    scene.transport.with(|sim| ends.iter().all(|&end| sim.port_state(end) == PortState::Active))
+}
+
+fn sets_mtu_cap(scene: &Scene, cap: Mtu) {
+    let port = scene.port(HOST);
+    scene.transport.with(|sim| sim.set_mtu_cap(port, cap));
+}
+
+/// The simulated devices refuse another MTU while a link lets data through.
+#[test]
+fn an_mtu_that_is_too_large_for_a_port_is_changed_with_the_link_taken_down() {
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup(), &[]);
+    is_up(&mut scene);
+    assert_eq!(mtus(&scene, HOST), [Mtu::B4096; 2]);
+    sets_mtu_cap(&scene, Mtu::B2048);
+    let mut scene = scene.another(setup());
+    assert!(is_active(&scene));
+    assert!(scene.until(5 * S, |scene| !is_active(scene)), "{:?}", scene.failures());
+    is_up(&mut scene);
+    assert_eq!((scene.arrival(), scene.unreached(&[])), (Some(SubnetArrival::Adopted), vec![]));
+    assert_eq!((mtus(&scene, HOST), mtus(&scene, "host-9 HCA-1")), ([Mtu::B2048; 2], [Mtu::B4096; 2]));
+    assert_eq!((scene.failures(), scene.degraded()), (vec![], vec![]));
+}
+
+/// No link goes down for a larger MTU: it is set when the link comes up anew by itself.
+#[test]
+fn an_mtu_that_is_smaller_than_it_could_be_stays_while_the_link_lets_data_through() {
+    let mut scene = Scene::cold("fat-tree:4,2", SimConfig::default(), setup(), &[]);
+    sets_mtu_cap(&scene, Mtu::B2048);
+    is_up(&mut scene);
+    assert_eq!((mtus(&scene, HOST), mtus(&scene, "host-9 HCA-1")), ([Mtu::B2048; 2], [Mtu::B4096; 2]));
+    sets_mtu_cap(&scene, Mtu::B4096);
+    let mut scene = scene.another(setup());
+    assert!(!scene.until(10 * S, |scene| !is_active(scene)), "{:?}", scene.failures());
+    assert_eq!((scene.arrival(), mtus(&scene, HOST)), (Some(SubnetArrival::Adopted), [Mtu::B2048; 2]));
+    let port = scene.port(HOST);
+    scene.transport.with(|sim| {
+        sim.kill(port);
+        sim.revive(port);
+    });
+    assert!(scene.until(10 * S, is_active), "{:?}", scene.failures());
+    scene.pass(S);
+    assert_eq!((mtus(&scene, HOST), scene.unreached(&[])), ([Mtu::B4096; 2], vec![]));
+    assert_eq!((scene.failures(), scene.degraded()), (vec![], vec![]));
 }

@@ -4,9 +4,9 @@
 use crate::support::schema::assert_keeps;
 use reconfig::driver::PhaseRecord;
 use reconfig::frontend::control::{
-    Answers, ChangeDone, ChangeOrder, ChangeOutcome, ClientError, Control, ControlClient, ControlError, ControlEvent,
-    ControlOrder, ControlRequest, EventFeed, EventKind, Fault, KEPT_EVENTS, MOST_CONNECTIONS, Reply, Status,
-    SweepStatus,
+    Answers, ChangeDone, ChangeOrder, ChangeOutcome, ClientError, ClientLimits, Control, ControlClient, ControlError,
+    ControlEvent, ControlOrder, ControlRequest, EventFeed, EventKind, Fault, KEPT_EVENTS, MOST_CONNECTIONS, Reply,
+    Status, SweepStatus,
 };
 use reconfig::frontend::metrics::{Metrics, MetricsError, MetricsServer};
 use reconfig::frontend::web::{PageFiles, PageParts, WebServer};
@@ -34,6 +34,10 @@ struct Manager {
 
 impl Manager {
     fn start(answer: impl FnMut(ControlRequest) + Send + 'static) -> Manager {
+        Manager::start_within(ClientLimits::default(), answer)
+    }
+
+    fn start_within(limits: ClientLimits, answer: impl FnMut(ControlRequest) + Send + 'static) -> Manager {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("run/sm.sock");
         let (stop, stopped) = tokio::sync::oneshot::channel();
@@ -41,7 +45,7 @@ impl Manager {
         let at = path.clone();
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            runtime.block_on(serve(&at, answer, stopped, &ready));
+            runtime.block_on(serve(&at, limits, answer, stopped, &ready));
         });
         let events = waiting.recv().expect("the manager started");
         Manager { _folder: folder, path, events, stop: Some(stop), thread: Some(thread) }
@@ -61,13 +65,14 @@ impl Drop for Manager {
 
 async fn serve(
     path: &Path,
+    limits: ClientLimits,
     mut answer: impl FnMut(ControlRequest),
     stopped: tokio::sync::oneshot::Receiver<()>,
     ready: &mpsc::Sender<EventFeed>,
 ) {
     let (control, mut requests) = Control::bind(path).expect("the socket is free");
     ready.send(control.events()).expect("the test waits");
-    tokio::spawn(control.serve());
+    tokio::spawn(control.with_limits(limits).serve());
     let answering = async {
         while let Some(request) = requests.recv().await {
             answer(request);
@@ -164,6 +169,64 @@ fn who_hoards_connections_is_refused_more_and_others_are_served() {
         assert!(began.elapsed() < PATIENCE, "one has room now");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Longer than any test waits.
+const NEVER: ClientLimits = ClientLimits {
+    order: Duration::from_secs(3_600),
+    idle: Duration::from_secs(3_600),
+    stalled: Duration::from_secs(3_600),
+};
+
+const SOON: Duration = Duration::from_millis(100);
+
+/// Says something to a manager that answers every order; what it answers until it closes the connection.
+fn answered_until_closed(limits: ClientLimits, said: &[u8]) -> String {
+    use std::io::{Read, Write};
+    let manager = Manager::start_within(limits, |request| done(request.answers, "seen"));
+    let mut stream = std::os::unix::net::UnixStream::connect(&manager.path).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(said).unwrap();
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).expect("the connection ends");
+    answers
+}
+
+#[test]
+fn who_does_not_end_an_order_is_hung_up_on() {
+    let limits = ClientLimits { order: SOON, ..NEVER };
+    let answers = answered_until_closed(limits, b"{\"request\":\"sweep\"}\n{\"request\":");
+    assert_eq!(answers, "{\"reply\":\"done\",\"text\":\"seen\"}\n");
+}
+
+#[test]
+fn who_gives_no_order_is_hung_up_on() {
+    let limits = ClientLimits { idle: SOON, ..NEVER };
+    assert_eq!(answered_until_closed(limits, b""), "");
+    assert_eq!(answered_until_closed(limits, b"{\"request\":\"sweep\"}\n"), "{\"reply\":\"done\",\"text\":\"seen\"}\n");
+}
+
+/// A listener that takes nothing: the socket's buffer fills, and then it is given up.
+#[test]
+fn who_takes_nothing_of_what_is_sent_is_hung_up_on() {
+    let manager =
+        Manager::start_within(ClientLimits { stalled: SOON, ..NEVER }, |request| done(request.answers, "seen"));
+    let mut stream = std::os::unix::net::UnixStream::connect(&manager.path).unwrap();
+    std::io::Write::write_all(&mut stream, b"{\"request\":\"events\",\"last\":0}\n").unwrap();
+    await_listener(&manager.events);
+    let began = Instant::now();
+    while manager.events.listeners() > 0 {
+        assert!(began.elapsed() < PATIENCE, "it still listens");
+        manager.events.send(ControlEvent::at(0, EventKind::State { state: "x".repeat(10_000) }));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// What docs/SECURITY.md promises.
+#[test]
+fn clients_have_ten_seconds_for_an_order_ten_minutes_between_two_and_one_to_take_an_answer() {
+    let ClientLimits { order, idle, stalled } = ClientLimits::default();
+    assert_eq!([order, idle, stalled].map(|limit| limit.as_secs()), [10, 600, 60]);
 }
 
 #[test]

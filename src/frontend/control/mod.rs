@@ -13,7 +13,7 @@ mod server;
 
 pub use client::{ClientError, ControlClient};
 pub use message::*;
-pub use server::{Answers, Control, ControlError, ControlRequest, EventFeed, MOST_CONNECTIONS};
+pub use server::{Answers, ClientLimits, Control, ControlError, ControlRequest, EventFeed, MOST_CONNECTIONS};
 
 /// The default path of the socket.
 pub const DEFAULT_SOCKET: &str = "/run/reconfig/sm.sock";

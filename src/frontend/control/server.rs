@@ -20,14 +20,26 @@ use tokio::time::timeout;
 const BACKLOG: usize = 1_024;
 /// Connections at a time, shared by the processes that open them; more are refused.
 pub const MOST_CONNECTIONS: usize = 64;
-/// How long a client may take between the first byte of an order and its last.
-const ORDER: Duration = Duration::from_secs(10);
-/// How long a client may be silent between two orders.
-const IDLE: Duration = Duration::from_secs(600);
-/// How long a client may take no byte of what is sent to it.
-const STALLED: Duration = Duration::from_secs(60);
 /// The most bytes of an order.
 const LONGEST_LINE: u64 = 64 * 1_024;
+
+/// How long the manager waits for a client before it closes the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClientLimits {
+    /// Between the first byte of an order and its last.
+    pub order: Duration,
+    /// Between two orders.
+    pub idle: Duration,
+    /// While the client takes no byte of what is sent to it.
+    pub stalled: Duration,
+}
+
+impl Default for ClientLimits {
+    fn default() -> ClientLimits {
+        let [order, idle, stalled] = [10, 600, 60].map(Duration::from_secs);
+        ClientLimits { order, idle, stalled }
+    }
+}
 
 /// Why the control socket cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -147,6 +159,7 @@ pub struct Control {
     path: PathBuf,
     requests: mpsc::UnboundedSender<ControlRequest>,
     events: EventFeed,
+    limits: ClientLimits,
     /// Locked for as long as the socket is ours; the kernel releases the lock however the process ends.
     _lock: File,
 }
@@ -167,9 +180,16 @@ impl Control {
             .map_err(failed("restricting its permissions"))?;
         std::fs::rename(&fresh, path).map_err(failed("renaming it into place"))?;
         let (requests, receiver) = mpsc::unbounded_channel();
-        let control =
-            Control { listener, path: path.to_path_buf(), requests, events: EventFeed::default(), _lock: lock };
+        let (events, limits) = (EventFeed::default(), ClientLimits::default());
+        let control = Control { listener, path: path.to_path_buf(), requests, events, limits, _lock: lock };
         Ok((control, receiver))
+    }
+
+    /// The same socket, which waits for clients as long as this.
+    #[must_use]
+    pub fn with_limits(mut self, limits: ClientLimits) -> Control {
+        self.limits = limits;
+        self
     }
 
     /// Where to send events.
@@ -184,11 +204,11 @@ impl Control {
             match self.listener.accept().await {
                 Ok((stream, _)) => {
                     let Some(room) = room.admit(process(&stream)) else {
-                        tokio::spawn(refuse(stream));
+                        tokio::spawn(refuse(stream, self.limits));
                         continue;
                     };
-                    let (requests, events) = (self.requests.clone(), self.events.clone());
-                    tokio::spawn(Connection { requests, events, _room: room }.serve(stream));
+                    let (requests, events, limits) = (self.requests.clone(), self.events.clone(), self.limits);
+                    tokio::spawn(Connection { requests, events, limits, _room: room }.serve(stream));
                 }
                 Err(error) => {
                     // Usually out of descriptors; those in use are freed again.
@@ -244,16 +264,17 @@ fn process(stream: &UnixStream) -> i32 {
 struct Connection {
     requests: mpsc::UnboundedSender<ControlRequest>,
     events: EventFeed,
+    limits: ClientLimits,
     _room: Admitted<i32>,
 }
 
 /// Tells a client that there is no room for it.
-async fn refuse(stream: UnixStream) {
+async fn refuse(stream: UnixStream, limits: ClientLimits) {
     let (_, mut writer) = stream.into_split();
     let reason =
         format!("this process has its share of {MOST_CONNECTIONS} connections, or all are open: close one of them");
     // It may be gone.
-    let _ = say(&mut writer, &Reply::refused(Fault::State, reason)).await;
+    let _ = say(&mut writer, &Reply::refused(Fault::State, reason), limits).await;
 }
 
 impl Connection {
@@ -268,13 +289,14 @@ impl Connection {
         let mut line = Vec::new();
         loop {
             line.clear();
-            if timeout(IDLE, reader.fill_buf()).await??.is_empty() {
+            if timeout(self.limits.idle, reader.fill_buf()).await??.is_empty() {
                 return Ok(());
             }
-            let read = timeout(ORDER, (&mut *reader).take(LONGEST_LINE).read_until(b'\n', &mut line)).await??;
+            let read =
+                timeout(self.limits.order, (&mut *reader).take(LONGEST_LINE).read_until(b'\n', &mut line)).await??;
             if read as u64 == LONGEST_LINE {
                 let reason = format!("an order has at most {LONGEST_LINE} bytes; the connection is closed");
-                return say(writer, &Reply::refused(Fault::Request, reason)).await;
+                return say(writer, &Reply::refused(Fault::Request, reason), self.limits).await;
             }
             if line.trim_ascii().is_empty() {
                 continue;
@@ -284,7 +306,7 @@ impl Connection {
                 Ok(order) => self.pass_on(order, writer).await?,
                 Err(error) => {
                     let reason = format!("not an order: {error}; expected one such as {{\"request\":\"status\"}}");
-                    say(writer, &Reply::refused(Fault::Request, reason)).await?;
+                    say(writer, &Reply::refused(Fault::Request, reason), self.limits).await?;
                 }
             }
         }
@@ -296,7 +318,7 @@ impl Connection {
         // If the manager takes no more orders, dropping the request answers it.
         let _ = self.requests.send(ControlRequest { order, answers });
         while let Some(reply) = replies.recv().await {
-            say(writer, &reply).await?;
+            say(writer, &reply, self.limits).await?;
         }
         Ok(())
     }
@@ -309,9 +331,9 @@ impl Connection {
         writer: &mut OwnedWriteHalf,
     ) -> io::Result<()> {
         let (before, mut events) = self.events.listen(last);
-        say(writer, &Reply::Done { text: "listening".to_string() }).await?;
+        say(writer, &Reply::Done { text: "listening".to_string() }, self.limits).await?;
         for event in before {
-            say(writer, &Reply::Event(event)).await?;
+            say(writer, &Reply::Event(event), self.limits).await?;
         }
         let mut ignored = [0; 64];
         loop {
@@ -323,9 +345,10 @@ impl Connection {
                 },
             };
             match event {
-                Ok(event) => say(writer, &Reply::Event(event)).await?,
+                Ok(event) => say(writer, &Reply::Event(event), self.limits).await?,
                 Err(RecvError::Lagged(missed)) => {
-                    say(writer, &Reply::Event(ControlEvent::at(0, EventKind::Missed { events: missed }))).await?;
+                    say(writer, &Reply::Event(ControlEvent::at(0, EventKind::Missed { events: missed })), self.limits)
+                        .await?;
                 }
                 Err(RecvError::Closed) => return Ok(()),
             }
@@ -333,12 +356,12 @@ impl Connection {
     }
 }
 
-async fn say(writer: &mut OwnedWriteHalf, reply: &Reply) -> io::Result<()> {
+async fn say(writer: &mut OwnedWriteHalf, reply: &Reply, limits: ClientLimits) -> io::Result<()> {
     let mut line = serde_json::to_vec(reply)?;
     line.push(b'\n');
     let mut rest = &line[..];
     while !rest.is_empty() {
-        let sent = timeout(STALLED, writer.write(rest)).await??;
+        let sent = timeout(limits.stalled, writer.write(rest)).await??;
         rest = &rest[sent..];
     }
     Ok(())

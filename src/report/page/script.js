@@ -22,9 +22,9 @@ for (const table of document.querySelectorAll('table.sortable')) {
     });
   });
 }
-// Of a drawing wider than the screen the part is shown where something leaves, comes or is cut off.
+// Of a drawing wider than the screen the part is shown where something leaves, comes, is cut off or waits.
 for (const drawing of document.querySelectorAll('.map .scroll')) {
-  const mark = drawing.querySelector('rect:is(.leaves, .comes, .cutoff), circle:is(.leaves, .comes, .cutoff)');
+  const mark = drawing.querySelector('rect:is(.leaves, .comes, .cutoff), circle:is(.leaves, .comes, .cutoff), .wait');
   if (!mark) continue;
   const [at, seen] = [mark, drawing].map((part) => part.getBoundingClientRect());
   drawing.scrollLeft = at.left + at.width / 2 - seen.left - seen.width / 2;

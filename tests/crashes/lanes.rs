@@ -3,7 +3,7 @@
 //! on one lane, which devices may have or not.
 
 use super::world::{Death, HOSTS_UP, Life, World, WorldEvent};
-use super::{AUTO, loses, sound};
+use super::{AUTO, Heir, loses, sound};
 use crate::support::is_thorough;
 use reconfig::ids::{Sl, Vl};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,14 +14,6 @@ type LaneOf = fn(Sl) -> Vl;
 /// What devices came with, and whether it is what such a change begins with.
 const LANES: [(&str, LaneOf, bool); 2] =
     [("one lane", |_| Vl::masked(0), true), ("two lanes in turn", |sl| Vl::masked(sl.get() % 2), false)];
-
-/// Who follows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Heir {
-    WithJournal,
-    WithoutJournal,
-    Standby,
-}
 
 fn in_turn(sl: Sl) -> Vl {
     Vl::masked(sl.get() % 4)
@@ -52,10 +44,8 @@ fn a_loss_before_sl_to_vl_tables_are_replaced_ends_on_the_lanes_wanted_whoever_g
                 let (world, killed) = adopts(lane, Death::Before(position));
                 assert!(killed.was_killed, "{at}: {killed:?}");
                 world.pass(200_000);
-                let port = if heir == Heir::Standby { world.other_port() } else { world.sm };
-                let journal = (heir == Heir::WithJournal).then(|| world.journal());
-                let next = world.manage(port, journal, &[], Death::Never);
-                let held = sound(&world, port, &next, loses(world.setting, &next), &at);
+                let next = heir.manages(&world);
+                let held = sound(&world, heir.port(&world), &next, loses(world.setting, &next), &at);
                 assert_eq!(held.on_other_lanes(in_turn), BTreeSet::new(), "{at}: {next:?}");
                 *arrivals.entry(next.arrival.expect("it is up")).or_insert(0) += 1;
             }

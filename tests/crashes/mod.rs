@@ -7,6 +7,7 @@ mod files;
 mod lanes;
 mod live;
 mod lossy;
+mod standard;
 mod world;
 
 use crate::support::is_thorough;
@@ -58,6 +59,25 @@ impl Going {
     }
 }
 
+/// Who follows a manager that was killed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Heir {
+    WithJournal,
+    WithoutJournal,
+    Standby,
+}
+
+impl Heir {
+    fn manages(self, world: &World) -> Life {
+        let port = self.port(world);
+        world.manage(port, (self == Heir::WithJournal).then(|| world.journal()), &[], Death::Never)
+    }
+
+    fn port(self, world: &World) -> PortId {
+        if self == Heir::Standby { world.other_port() } else { world.sm }
+    }
+}
+
 /// What a change comes to that nobody disturbs.
 struct Undisturbed {
     before: Held,
@@ -74,6 +94,8 @@ fn undisturbed(setting: Setting, going: Going) -> Undisturbed {
     let life = world.manage(world.sm, Some(world.journal()), &going.events(&world), Death::Never);
     assert_eq!(life.arrival, Some("adopted"), "{life:?}");
     assert_eq!(life.changes, ["Completed"], "{life:?}");
+    let is_ordered = life.entered.iter().any(|&(state, _)| state == "rewriting");
+    assert_eq!(is_ordered, setting.auto, "{:?}", life.entered);
     let after = world.held(world.sm);
     assert_ne!(before, after, "the change changes something");
     assert_eq!(world.packets().lost_to_change, 0);
@@ -181,6 +203,12 @@ fn loses(setting: Setting, life: &Life) -> bool {
     life.closed_a_half && (setting.fenced || setting.loss > 0.0) || life.arrival == Some("rewritten")
 }
 
+/// The same for a successor in the middle of the setting's change: by forwarding entries alone hosts stay on their
+/// half, which nobody closes, and nothing may be lost.
+fn may_lose(setting: Setting, life: &Life) -> bool {
+    !setting.auto && loses(setting, life)
+}
+
 /// What of a fabric another one has too, by GUIDs.
 fn within(known: &Fabric, there: &Fabric) -> Fabric {
     let is_there = |guid| there.by_guid(guid).is_some_and(|node| there.node(node).present);
@@ -188,9 +216,45 @@ fn within(known: &Fabric, there: &Fabric) -> Fabric {
     known.without_nodes(&others)
 }
 
+/// What was lost to the change at the positions of one.
+#[derive(Default)]
+struct Losses {
+    /// Positions with a loss.
+    positions: usize,
+    /// Packets at the worst of them.
+    worst: u64,
+    /// Packets at all of them together, and how many were sent.
+    lost: u64,
+    sent: u64,
+    /// Successors that closed a half, and those that rewrote the subnet.
+    closed: usize,
+    rewritten: usize,
+}
+
+impl Losses {
+    fn add(&mut self, world: &World, successor: &Life) {
+        let packets = world.packets();
+        self.positions += usize::from(packets.lost_to_change > 0);
+        self.worst = self.worst.max(packets.lost_to_change);
+        self.lost += packets.lost_to_change;
+        self.sent += packets.injected;
+        self.closed += usize::from(successor.closed_a_half);
+        self.rewritten += usize::from(successor.arrival == Some("rewritten"));
+    }
+}
+
+impl std::fmt::Display for Losses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Losses { positions, worst, lost, sent, closed, rewritten } = self;
+        write!(f, "{lost} of {sent} packets lost at {positions} positions, {worst} at most; ")?;
+        write!(f, "{closed} closed a half, {rewritten} rewrote")
+    }
+}
+
 /// Kills a manager at every position of a change; its successor, with the journal, finds the change that was asked for
 /// and makes it: the subnet comes to what it comes to undisturbed.
-fn resumed_by_itself(setting: Setting, going: Going) {
+fn resumed_by_itself(setting: Setting, going: Going) -> Losses {
+    let mut losses = Losses::default();
     let reference = undisturbed(setting, going);
     let (mut arrivals, mut torn, mut equal, mut tried) = (BTreeMap::new(), 0, 0, 0);
     for position in positions(&reference) {
@@ -211,7 +275,8 @@ fn resumed_by_itself(setting: Setting, going: Going) {
             }
             world.pass(200_000);
             let next = world.manage(world.sm, Some(world.journal()), &[], Death::Never);
-            let held = sound(&world, world.sm, &next, loses(world.setting, &next), &at);
+            let held = sound(&world, world.sm, &next, may_lose(setting, &next), &at);
+            losses.add(&world, &next);
             *arrivals.entry(next.arrival.expect("it is up")).or_insert(0) += 1;
             (tried, equal) = (tried + 1, equal + usize::from(held == reference.after));
             // An order that was not yet recorded is forgotten with its manager; whatever dies is found by anyone.
@@ -227,10 +292,12 @@ fn resumed_by_itself(setting: Setting, going: Going) {
         }
     }
     println!(
-        "{setting:?}, {going:?}: {} MADs, {tried} crashes, {torn} with a torn record: {arrivals:?}, {equal} as undisturbed",
+        "{setting:?}, {going:?}: {} MADs, {tried} crashes, {torn} with a torn record: {arrivals:?}, {equal} as \
+         undisturbed; {losses}",
         reference.sent
     );
     assert!(arrivals["resumed"] > 0);
+    losses
 }
 
 /// Between the two managers a host is switched off and on: its port is in INITIALIZE, and no token passes it. The
@@ -340,17 +407,23 @@ fn a_link_that_bounces_amid_a_change_does_not_hold_it_up() {
 }
 
 /// The same, and a manager at another port follows, which knows nothing of the journal.
-fn recovered_by_a_standby(setting: Setting, going: Going) {
+fn recovered_by_a_standby(setting: Setting, going: Going) -> Losses {
+    recovered(setting, going, Heir::Standby)
+}
+
+/// The same with any successor that has no journal.
+fn recovered(setting: Setting, going: Going, heir: Heir) -> Losses {
     let reference = undisturbed(setting, going);
-    let (mut arrivals, mut ends, mut lost) = (BTreeMap::new(), (0, 0), 0);
+    let (mut arrivals, mut ends, mut losses) = (BTreeMap::new(), (0, 0), Losses::default());
     for position in positions(&reference) {
-        let at = format!("{setting:?}, {going:?}, killed before MAD {position}, a standby follows");
+        let at = format!("{setting:?}, {going:?}, killed before MAD {position}, {heir:?} follows");
         let world = World::new(setting);
         let killed = world.manage(world.sm, Some(world.journal()), &going.events(&world), Death::Before(position));
         assert!(killed.was_killed, "{at}: {killed:?}");
         world.pass(200_000);
-        let next = world.manage(world.other_port(), None, &[], Death::Never);
-        let held = sound(&world, world.other_port(), &next, loses(world.setting, &next), &at);
+        let next = heir.manages(&world);
+        let held = sound(&world, heir.port(&world), &next, may_lose(setting, &next), &at);
+        losses.add(&world, &next);
         ends.0 += usize::from(held == reference.before);
         ends.1 += usize::from(held == reference.after);
         // Nothing is lost, so nothing moves hosts once it has found which half they are on.
@@ -358,13 +431,14 @@ fn recovered_by_a_standby(setting: Setting, going: Going) {
         let is_steady = going == Going::Sudden || next.answered.iter().copied().eq(half);
         assert!(is_steady, "{at}: the SA answered with the halves {:?}, {half:?} is in force: {next:?}", next.answered);
         *arrivals.entry(next.arrival.expect("it is up")).or_insert(0) += 1;
-        lost += world.packets().lost_to_change;
     }
     let (before, after) = ends;
     println!(
-        "{setting:?}, {going:?}: {} MADs: {arrivals:?}; tables as before {before}, as undisturbed {after}; {lost} lost",
+        "{setting:?}, {going:?}, {heir:?}: {} MADs: {arrivals:?}; tables as before {before}, as undisturbed {after}; \
+         {losses}",
         reference.sent
     );
+    losses
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod drawn;
 mod files;
 mod lanes;
+mod leaf;
 mod live;
 mod lossy;
 mod standard;

@@ -23,7 +23,9 @@ use reconfig::wire::sa::{ComponentMask, PathRecord, Record, SaMad};
 use reconfig::wire::{AttributeId, Method, SlToVlMappingTable, SlToVlModifier, status};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{self, Waker};
@@ -202,6 +204,8 @@ pub struct Life {
     pub first_table_ns: Option<u64>,
     /// How often it had asked for the half that a host sends on, before it wrote such a table.
     pub halves_asked: usize,
+    /// The state of its election at the end.
+    pub role: &'static str,
     pub was_killed: bool,
 }
 
@@ -263,6 +267,31 @@ pub enum Death {
     OnceAnnounced,
     /// Once it has written the first forwarding or SL-to-VL tables, several in a row.
     OnceWritten,
+    /// With the first event of [`World::amid`].
+    Amid,
+}
+
+/// A manager at a port.
+struct Reign {
+    port: PortId,
+    attached: SimTransport,
+    fate: Rc<RefCell<Fate>>,
+    mailbox: SharedMailbox,
+    responder: SharedResponder,
+    running: Pin<Box<dyn Future<Output = Result<(), sm::SmError>>>>,
+}
+
+impl Reign {
+    /// Lets it do what it can now.
+    fn poll(&mut self) {
+        let mut polls = task::Context::from_waker(Waker::noop());
+        assert!(self.running.as_mut().poll(&mut polls).is_pending(), "the manager ends by itself");
+    }
+
+    /// The state of its election.
+    fn role(&self) -> &'static str {
+        self.responder.borrow().state().name()
+    }
 }
 
 pub struct World {
@@ -285,6 +314,8 @@ pub struct World {
     is_whole: Cell<bool>,
     /// Deeds so many nanoseconds after a change enters a state, once each.
     amid: RefCell<Vec<(&'static str, u64, WorldEvent)>>,
+    /// The manager that stands by, if one does.
+    standby: RefCell<Option<Reign>>,
 }
 
 impl World {
@@ -312,10 +343,25 @@ impl World {
         let folder = tempfile::Builder::new().prefix("reconfig-crashes-").tempdir().expect("room");
         let (dead, aside, sick) = (RefCell::default(), RefCell::default(), RefCell::default());
         let is_whole = Cell::new(true);
-        let amid = RefCell::default();
+        let (amid, standby) = (RefCell::default(), RefCell::default());
         let takeover = Takeover::default();
         let limit_ns = if setting.loss == 0.0 { LIMIT_NS } else { LIMIT_UNDER_LOSS_NS };
-        World { fabric, root, sm, setting, takeover, limit_ns, transport, folder, dead, aside, sick, is_whole, amid }
+        World {
+            fabric,
+            root,
+            sm,
+            setting,
+            takeover,
+            limit_ns,
+            transport,
+            folder,
+            dead,
+            aside,
+            sick,
+            is_whole,
+            amid,
+            standby,
+        }
     }
 
     /// Gives every pair of ports a table that no manager of ours leaves.
@@ -349,16 +395,40 @@ impl World {
     /// Runs a manager at a port until it is at rest or killed. Deeds begin when it is first at rest, each so many
     /// nanoseconds after the one before; its death counts from the first of them, if there are any.
     pub fn manage(&self, port: PortId, journal: Option<Journal>, events: &[(u64, WorldEvent)], death: Death) -> Life {
+        self.follow(self.begin(port, journal), events, death)
+    }
+
+    /// Has a manager at another port stand by while one manages.
+    pub fn stand_by(&self, port: PortId) {
+        self.transport.with(|sim| [self.sm, port].iter().for_each(|&port| sim.stand_by(port)));
+        self.standby.replace(Some(self.begin(port, None)));
+    }
+
+    /// Runs the manager that stood by until it is at rest.
+    pub fn succeed(&self) -> Life {
+        let standby = self.standby.take().expect("one stands by");
+        self.follow(standby, &[], Death::Never)
+    }
+
+    fn begin(&self, port: PortId, journal: Option<Journal>) -> Reign {
         let attached = self.transport.attach_another(port).expect("a host");
-        let death_at_first = if events.is_empty() { death } else { Death::Never };
-        let fate = Rc::new(RefCell::new(Fate::new(death_at_first, self.journal_path())));
+        let fate = Rc::new(RefCell::new(Fate::new(Death::Never, self.journal_path())));
         let mortal = Mortal { inner: attached.clone(), fate: fate.clone() };
         let mailbox = Mailbox::new(false);
         let manager = Manager::new(Box::new(mortal) as AnyTransport, self.timing(), 0);
         let context = self.context(port, mailbox.clone(), journal);
         let responder = context.responder.clone();
-        let mut running = Box::pin(sm::run(manager, context, RunUntil::Stopped));
-        let mut polls = task::Context::from_waker(Waker::noop());
+        let running = Box::pin(sm::run(manager, context, RunUntil::Stopped));
+        Reign { port, attached, fate, mailbox, responder, running }
+    }
+
+    fn follow(&self, mut reign: Reign, events: &[(u64, WorldEvent)], death: Death) -> Life {
+        let Reign { port, attached, fate, mailbox, responder, .. } = &reign;
+        let (port, attached, fate) = (*port, attached.clone(), fate.clone());
+        let (mailbox, responder) = (mailbox.clone(), responder.clone());
+        if events.is_empty() {
+            fate.replace(Fate::new(death, self.journal_path()));
+        }
         let mut life = Life::default();
         self.transport.with(Sim::take_reregistered);
         let (mut busy_ns, mut orders, mut due_ns) = (self.now_ns(), BTreeSet::new(), None);
@@ -369,7 +439,11 @@ impl World {
         let mut is_to_sweep = self.setting.patient;
         let end_ns = busy_ns + self.limit_ns;
         loop {
-            assert!(running.as_mut().poll(&mut polls).is_pending(), "the manager ends by itself");
+            reign.poll();
+            let standby = &mut *self.standby.borrow_mut();
+            if let Some(standby) = standby {
+                standby.poll();
+            }
             let happenings: Vec<_> = mailbox.borrow_mut().happenings().collect();
             for (now_ns, happening) in happenings {
                 busy_ns = now_ns;
@@ -399,14 +473,19 @@ impl World {
             let half = responder.borrow().answered_half();
             life.answered.extend(half.filter(|half| life.answered.last() != Some(half)));
             let now_ns = self.now_ns();
-            let is_at_rest = is_idle(&mailbox, &life) && life.arrival.is_some() && now_ns >= busy_ns + QUIET_NS;
+            let is_at_rest = is_idle(&mailbox, &life)
+                && life.arrival.is_some()
+                && now_ns >= busy_ns + QUIET_NS
+                && standby.as_ref().is_none_or(|standby| standby.role() == "standby");
+            let seen_from = standby.as_ref().map_or(port, |standby| standby.port);
             life.was_killed = fate.borrow().is_dead;
             if is_at_rest && life.events == events.len() && std::mem::take(&mut is_to_sweep) {
                 orders.insert(mailbox.borrow_mut().order(ManagerOrder::Sweep));
                 busy_ns = now_ns;
             }
             if life.was_killed || is_at_rest && life.events == events.len() && orders.is_empty() {
-                drop(running);
+                life.role = reign.role();
+                drop(reign);
                 attached.hang_up();
                 let view = &mailbox.borrow().view;
                 (life.running, life.aside) = (view.running.clone(), view.aside.clone());
@@ -428,17 +507,21 @@ impl World {
                 busy_ns = now_ns;
                 begun_ns.get_or_insert(now_ns);
                 due_ns = Some(events.get(life.events).map_or(u64::MAX, |(delay_ns, _)| now_ns + delay_ns));
-                orders.extend(self.act(*event, port, &mailbox));
+                orders.extend(self.act(*event, seen_from, &mailbox));
             }
             for (_, event) in next.extract_if(.., |(at_ns, _)| *at_ns <= now_ns) {
                 busy_ns = now_ns;
                 life.amid_at.get_or_insert(fate.borrow().sent);
-                orders.extend(self.act(event, port, &mailbox));
+                orders.extend(self.act(event, seen_from, &mailbox));
+                if death == Death::Amid {
+                    fate.borrow_mut().dies_now();
+                }
             }
             assert!(now_ns < end_ns, "never at rest: {life:?}, {:?}", mailbox.borrow().lifecycle());
             // Not past the moment at which it is at rest, if nothing happens until then.
             let rest_ns = (busy_ns + QUIET_NS).max(now_ns + 100_000);
             let rest_ns = next.iter().map(|(at_ns, _)| *at_ns).fold(rest_ns, u64::min);
+            let rest_ns = standby.as_ref().map_or(rest_ns, |standby| rest_ns.min(standby.attached.waits_until_ns()));
             let halt = attached.advance(due_ns.map_or(rest_ns, |due_ns| due_ns.max(now_ns).min(rest_ns)));
             assert_ne!(halt, Halt::Deadlock, "deadlock");
         }
@@ -465,8 +548,8 @@ impl World {
         }
     }
 
-    /// Carries out an event; returns the order, if it is one.
-    fn act(&self, event: WorldEvent, manager: PortId, mailbox: &SharedMailbox) -> Option<OrderId> {
+    /// Carries out an event; returns the order, if it is one. What is not linked with `seen_from` counts as cut off.
+    fn act(&self, event: WorldEvent, seen_from: PortId, mailbox: &SharedMailbox) -> Option<OrderId> {
         let named = |node: NodeId| SubnetElement::Switch(self.fabric.node(node).guid.to_string());
         let order = match event {
             WorldEvent::Dies(node) => {
@@ -526,7 +609,7 @@ impl World {
         };
         let aside: Vec<NodeId> = self.aside.borrow().iter().copied().collect();
         let rest = self.alive().without_nodes(&aside);
-        let reached = reached(&rest, manager);
+        let reached = reached(&rest, seen_from);
         let cut_off: Vec<_> =
             self.fabric.end_ports().filter(|port| !reached.contains(&rest.port(*port).node)).collect();
         self.transport.with(|sim| sim.omit(&cut_off));
@@ -753,7 +836,7 @@ struct Fate {
 impl Fate {
     fn new(death: Death, journal: PathBuf) -> Fate {
         let dies_before = match death {
-            Death::Never | Death::OnceAnnounced | Death::OnceWritten => None,
+            Death::Never | Death::OnceAnnounced | Death::OnceWritten | Death::Amid => None,
             Death::Before(count) => Some(count),
         };
         let dies_once_written = death == Death::OnceWritten;

@@ -41,9 +41,10 @@ use crate::routing::Engine;
 use crate::subnet::{Outlook, SubnetManager};
 use crate::tables::{Lft, NodeSlToVl, PathLayers, SlToVl, SubnetTables};
 use crate::vet::Vetted;
+use futures_util::future::LocalBoxFuture;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex};
 
 /// For how long a change waits for a journal that takes nothing, in nanoseconds.
 const UNRECORDED_NS: u64 = 30_000_000_000;
@@ -356,10 +357,18 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Prepares like [`Driver::prepare`], while the subnet manager serves requests.
-    async fn prepare_meanwhile(&mut self, work: Preparation) -> Result<Prepared, DriverError> {
-        let (sender, receiver) = mpsc::sync_channel(1);
-        self.subnet.compute(Box::new(move || drop(sender.send(work.carried_out())))).await?;
-        receiver.recv().expect("work that is done has sent its result")
+    fn prepare_meanwhile(&mut self, work: Preparation) -> LocalBoxFuture<'_, Result<Prepared, DriverError>> {
+        Box::pin(async move {
+            let place = Arc::new(Mutex::new(None));
+            let found = place.clone();
+            let work = move || {
+                let result = work.carried_out();
+                *found.lock().expect("nobody else holds it") = Some(result);
+            };
+            self.subnet.compute(Box::new(work)).await?;
+            let result = place.lock().expect("nobody else holds it").take();
+            result.expect("work that is done has left its result")
+        })
     }
 
     /// The work of [`Driver::prepare`], for any thread: it takes seconds on a thousand switches.

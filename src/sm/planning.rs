@@ -7,7 +7,9 @@
 
 use crate::subnet::{Manager, SubnetError, SubnetManager as _};
 use crate::transport::Transport;
+use futures_util::future::LocalBoxFuture;
 use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How long the manager waits for the thread and nothing else: short computations end within it, and it is too short
@@ -41,31 +43,58 @@ pub(super) async fn computed<T: Transport, R: Send + 'static>(
     planning: Planning,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, SubnetError> {
-    if planning == Planning::Inline {
-        return Ok(work());
-    }
-    let (sender, receiver) = mpsc::sync_channel(1);
-    let span = tracing::Span::current();
+    let place = Arc::new(Mutex::new(None));
+    let found = place.clone();
     let work = move || {
-        let _entered = span.enter();
-        // The result is dropped if the manager has ended meanwhile.
-        let _ = sender.send(work());
+        let result = work();
+        *found.lock().expect("nobody else holds it") = Some(result);
     };
-    let thread = std::thread::Builder::new().name("planning".to_string()).spawn(work);
-    let thread = thread.map_err(|error| SubnetError::NoThread { why: error.to_string() })?;
-    let mut found = receiver.recv_timeout(THREAD_WAIT).map_err(|error| match error {
-        RecvTimeoutError::Timeout => TryRecvError::Empty,
-        RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
-    });
-    loop {
-        match found {
-            Ok(found) => return Ok(found),
-            Err(TryRecvError::Empty) => manager.idle(manager.now_ns().saturating_add(LOOK_NS)).await?,
-            Err(TryRecvError::Disconnected) => {
-                let panic = thread.join().expect_err("a thread that ends well has sent what it found");
-                std::panic::resume_unwind(panic);
-            }
+    done(manager, planning, Box::new(work)).await?;
+    let result = place.lock().expect("nobody else holds it").take();
+    Ok(result.expect("work that is done has left its result"))
+}
+
+/// Does work, as [`computed`] does; one function for all results.
+///
+/// # Errors
+/// As there.
+///
+/// # Panics
+/// As there.
+pub(super) fn done<T: Transport>(
+    manager: &mut Manager<T>,
+    planning: Planning,
+    work: Box<dyn FnOnce() + Send>,
+) -> LocalBoxFuture<'_, Result<(), SubnetError>> {
+    Box::pin(async move {
+        if planning == Planning::Inline {
+            work();
+            return Ok(());
         }
-        found = receiver.try_recv();
-    }
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let span = tracing::Span::current();
+        let work = move || {
+            let _entered = span.enter();
+            work();
+            // Nobody listens if the manager has ended meanwhile.
+            let _ = sender.send(());
+        };
+        let thread = std::thread::Builder::new().name("planning".to_string()).spawn(work);
+        let thread = thread.map_err(|error| SubnetError::NoThread { why: error.to_string() })?;
+        let mut ended = receiver.recv_timeout(THREAD_WAIT).map_err(|error| match error {
+            RecvTimeoutError::Timeout => TryRecvError::Empty,
+            RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
+        });
+        loop {
+            match ended {
+                Ok(()) => return Ok(()),
+                Err(TryRecvError::Empty) => manager.idle(manager.now_ns().saturating_add(LOOK_NS)).await?,
+                Err(TryRecvError::Disconnected) => {
+                    let panic = thread.join().expect_err("a thread that ends well has said so");
+                    std::panic::resume_unwind(panic);
+                }
+            }
+            ended = receiver.try_recv();
+        }
+    })
 }

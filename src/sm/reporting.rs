@@ -7,7 +7,7 @@ use super::context::Context;
 use super::directory;
 use super::groups::GroupForwarding;
 use super::mailbox::{Happening, SharedMailbox};
-use super::planning::computed;
+use super::planning;
 use super::responder::SharedResponder;
 use crate::drain::{Drained, Flushed, Observer, SourcesMoved, Ticket, Vacated};
 use crate::driver::Trail;
@@ -105,7 +105,7 @@ impl<T: Transport> SubnetManager for ReportingManager<T> {
     as_the_manager!();
 
     async fn compute(&mut self, work: Box<dyn FnOnce() + Send>) -> Result<(), SubnetError> {
-        computed(&mut self.manager, self.config.planning, work).await
+        planning::done(&mut self.manager, self.config.planning, work).await
     }
 
     fn set_topology(&mut self, fabric: &Fabric, sm_port: PortId) {

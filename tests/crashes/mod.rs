@@ -8,6 +8,7 @@ mod lanes;
 mod leaf;
 mod live;
 mod lossy;
+mod returns;
 mod standard;
 mod world;
 

@@ -498,7 +498,8 @@ fn named_traffic_is_the_permutation_of_its_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = |traffic: &str| json(&["--steady", "--traffic", traffic]).1;
     // The ranks of sixteen end ports have four bits.
-    let named: [(&str, fn(u32) -> u32); 6] = [
+    type Permutation = fn(u32) -> u32;
+    let named: [(&str, Permutation); 6] = [
         ("complement", |rank| 15 - rank),
         ("reverse", |rank| (0..4).map(|bit| (rank >> bit & 1) << (3 - bit)).sum()),
         ("shuffle", |rank| rank * 2 % 16 + rank / 8),

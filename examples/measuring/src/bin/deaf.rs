@@ -4,8 +4,8 @@
 //! `cargo run --release -p reconfig-measuring --bin deaf -- [TOPOLOGY]` runs the manager, with planning in a thread as
 //! the program has it, on a simulated subnet, by default of 972 switches: bring-up, the death of a spine, its return, a
 //! second manager's start, and a planned removal within which another spine dies. A stretch is what the manager does
-//! between two moments at which it would take a request. What counts is the processor's time of its thread, so that other
-//! work on the machine does not. It fails if a stretch is longer than anybody should have to wait.
+//! between two moments at which it would take a request. What counts is the processor's time of its thread, so that
+//! other work on the machine does not. It fails if a stretch is longer than anybody should have to wait.
 
 use reconfig::change::engine_named;
 use reconfig::fabric::generate::{Options, Topology, generate};

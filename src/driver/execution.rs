@@ -10,7 +10,7 @@ use crate::fabric::difference::{common, lacks};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::PortNum;
 use crate::journal::ChangeBegun;
-use crate::machine::{self, CallOff, Command, Event, Outcome, State, Ticket};
+use crate::machine::{self, CallOff, Command, Declined, Event, Outcome, State, Ticket};
 use crate::plan::{Assumption, Barrier, Draft, Phase, Plan, Scheme, Sending};
 use crate::subnet::{Applied, Fence, FenceStage, Leaving, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
 use crate::tables::Write;
@@ -77,14 +77,9 @@ impl<S: SubnetManager> Driver<S> {
                 Some(then) => Ok((ChangeUnderWay::from(*then), 0)),
                 None => {
                     let Some(after) = self.goes_on_to(&mut log, &own).await? else { break };
-                    let work = self.preparation(Arc::new(after));
-                    let work = if self.hurries { work.hurried() } else { work };
-                    let next = self.prepare_meanwhile(work).await.map(ChangeUnderWay::from);
+                    let next = self.prepare_next(after).await;
                     log.restarts += usize::from(next.is_ok());
-                    next.map(|next| {
-                        let computing_ns = next.computing_ns(self.computing);
-                        (next, computing_ns)
-                    })
+                    next
                 }
             };
             let begun = match next {
@@ -120,6 +115,20 @@ impl<S: SubnetManager> Driver<S> {
         let earlier = cut_short.map(|cut| cut.plan).filter(|cut| !Arc::ptr_eq(cut, &plan));
         let stranded = earlier.iter().chain([&plan]).flat_map(omitted).collect();
         Ok(ChangeRecord { outcome, sweep: None, phases, plans, made, restarts, plan, routed_by, stranded, not_held })
+    }
+
+    /// What is to follow within a change, and the nanoseconds that it took to compute.
+    async fn prepare_next(&mut self, after: Fabric) -> Result<(ChangeUnderWay, u64), DriverError> {
+        let work = self.preparation(Arc::new(after));
+        let work = if self.hurries { work.hurried() } else { work };
+        let next = self.prepare_meanwhile(work).await.map(ChangeUnderWay::from);
+        // Who asked for it has been told so, and meant what has ended.
+        if self.abort.take() {
+            tracing::warn!("{}", Declined::TooLate);
+        }
+        let next = next?;
+        let computing_ns = next.computing_ns(self.computing);
+        Ok((next, computing_ns))
     }
 
     /// Whether this driver moves sources as a plan has it.

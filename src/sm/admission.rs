@@ -89,14 +89,14 @@ impl<T: Transport> Upkeep<T> {
             Err(error) if error.is_fatal() => return Err(error.into()),
             Err(error) => {
                 tracing::warn!(%error, "entries that lead to what comes are left");
-                let failing = manager.failing_since(began_ns, AttributeId::LinearForwardingTable);
-                for switch in failing.iter().filter_map(|&device| fabric.by_guid(device)) {
+                let refusing = manager.refusing_since(began_ns, AttributeId::LinearForwardingTable);
+                for switch in refusing.into_iter().filter_map(|device| fabric.by_guid(device)) {
                     manager.excuse_refusal(switch, AttributeId::LinearForwardingTable);
-                    lfts[switch.index()] = running.tables.lfts[switch.index()].clone();
-                }
-                // Nothing was written, for no device has failed.
-                if failing.is_empty() {
-                    return Ok(());
+                    // Of several blocks it may have taken some. What is recorded as taken out is written again by the
+                    // change that needs it.
+                    if writes.iter().filter(|write| write.node(fabric) == Some(switch)).count() == 1 {
+                        lfts[switch.index()] = running.tables.lfts[switch.index()].clone();
+                    }
                 }
             }
         }

@@ -143,7 +143,7 @@ async fn take_over<T: Transport>(
         may_close: true,
     };
     let comparable = comparable(found, &fabric, &installed);
-    let judged = move || verdict(input, comparable, used);
+    let judged = move || verdict(input, comparable, used, is_trial);
     let verdict = computed(manager, config.planning, judged).await?;
     if is_trial && !verdict.is_adoptable() {
         return Ok(None);
@@ -370,7 +370,8 @@ impl Verdict {
     }
 }
 
-fn verdict(input: RecoveryInput, comparable: Result<(), String>, used: Arc<Fabric>) -> Verdict {
+/// A recovery is not prepared in a trial.
+fn verdict(input: RecoveryInput, comparable: Result<(), String>, used: Arc<Fabric>, is_trial: bool) -> Verdict {
     let adoptable = |fabric: &Fabric| adoptable(fabric, &input.tables, &input.policy);
     if comparable.is_ok() && used != input.fabric && adoptable(&used).is_ok() {
         return Verdict::Adoptable { used, lost: Vec::new() };
@@ -388,6 +389,9 @@ fn verdict(input: RecoveryInput, comparable: Result<(), String>, used: Arc<Fabri
         let steady = Lanes::of_fabric(&fabric, policy.reserved_sl).steady(policy.partition);
         let writes = writes_between(&fabric, Some(&tables), &tables.lfts, steady);
         return Verdict::AdoptableOnAnyLanes { why, tables: tables.on_lanes(steady), writes };
+    }
+    if is_trial {
+        return Verdict::Unproved { why };
     }
     let recovery = comparable.and_then(|()| {
         let tables = SubnetTables { port_states: running_states(&input.fabric, &input.tables), ..input.tables };

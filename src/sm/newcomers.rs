@@ -25,7 +25,10 @@ pub(super) fn trials(found: &Discovered, whole: &Fabric) -> Vec<(Option<Arc<Fabr
     let [likely, possible, shut] = [LeftForLater::Likely, LeftForLater::Possible, LeftForLater::Shut].map(without);
     let is_shut_tried = shut != possible;
     let mut trials = Vec::new();
-    trials.extend((likely != possible || is_shut_tried).then_some((likely, true)));
+    let are_unlike = likely != possible;
+    trials.extend((are_unlike || is_shut_tried).then_some((likely, true)));
+    // What is ARMED is left for later only if nothing can be adopted with it.
+    trials.extend((are_unlike && is_shut_tried).then_some((possible.clone(), true)));
     trials.extend(is_shut_tried.then_some((shut, true)));
     trials.push((possible, false));
     trials

@@ -472,10 +472,14 @@ impl<T: Transport> Manager<T> {
         self.health.faults.values().map(|fault| (fault, fault.essential && self.health.is_out(fault.device)))
     }
 
-    /// The devices that have failed at an attribute since `since_ns`.
-    pub fn failing_since(&self, since_ns: u64, attribute: AttributeId) -> Vec<Guid> {
-        let failed = |fault: &&DeviceFault| fault.attribute == attribute && fault.last_ns >= since_ns;
-        self.health.faults.values().filter(failed).map(|fault| fault.device).collect()
+    /// The devices that refuse to be written an attribute, and did not before `since_ns`.
+    pub fn refusing_since(&self, since_ns: u64, attribute: AttributeId) -> Vec<Guid> {
+        let refuses = |fault: &&DeviceFault| {
+            (fault.attribute, fault.method) == (attribute, Method::Set)
+                && fault.since_ns >= since_ns
+                && matches!(fault.fails, FailingAs::Refuses(_))
+        };
+        self.health.faults.values().filter(refuses).map(|fault| fault.device).collect()
     }
 
     /// Leaves out every device that has failed at something essential since `since_ns`, at least `least` times: what it

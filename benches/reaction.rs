@@ -9,7 +9,7 @@
 //! checking that it is for what was found. Arguments name fabrics, to measure no others.
 
 use reconfig::change::{ChangeBase, ChangeInput, engine_named, prepare, prepare_at_once, prepare_cheapest};
-use reconfig::driver::{Foreseer, Intent, Running};
+use reconfig::driver::{Foreseer, ForesightScope, Intent, Running};
 use reconfig::fabric::generate::{Options, generate};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::{Half, Lmc};
@@ -180,7 +180,7 @@ impl Routed {
         };
         let intent =
             Intent { auto: true, ..Intent::by(Arc::from(made(self.engine)), Scheme::Double, Policy::default()) };
-        let mut foreseer = Foreseer::new(1 << 30);
+        let mut foreseer = Foreseer::new(ForesightScope::UpTo(1 << 30));
         foreseer.begin(&running, &intent, None);
         loop {
             for switch in fabric.switches().take(foreseer.count().ready + foreseer.count().without) {

@@ -125,7 +125,7 @@ fn show(report: &RescueReport, common: Common) -> Result<(), Failure> {
         text += &format!("{master}: a subnet manager says that it is master\n");
     }
     text += &match (report.closed.len(), report.cleared) {
-        (0, _) => "No table discards a service level of data.\n".to_string(),
+        (0, _) => "No table maps a service level of data to VL 15, which would discard it.\n".to_string(),
         (count, true) => format!(
             "{count} tables were opened. Nothing is proved of what hosts send now: let a manager route the \
              subnet again (`reconfig sm`).\n"

@@ -9,6 +9,7 @@ use super::{Common, choice, output};
 use crate::report::{LivePage, live_files};
 use anyhow::anyhow;
 use reconfig::change;
+use reconfig::driver::ForesightScope;
 use reconfig::frontend::control::{Control, DEFAULT_SOCKET, OwnPort, PolicyStatus};
 use reconfig::frontend::metrics::{Metrics, MetricsServer};
 use reconfig::frontend::web::{PageParts, WebServer};
@@ -84,9 +85,13 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SCHEME", default_value = "auto", value_parser = ["auto", "double"])]
     scheme: String,
     /// While idle, prepare plans for the loss of each switch and of each cable between switches, using at most this
-    /// many MiB, so that such a loss need not wait for planning.
+    /// many MiB (1024 if no number is given), so that such a loss need not wait for planning [default: only on fabrics
+    /// where this takes seconds, such as most of up to some sixty switches, and at most 128 MiB].
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "1024", value_parser = clap::value_parser!(u32).range(1..))]
     foresee: Option<u32>,
+    /// Prepare no plans for losses.
+    #[arg(long, conflicts_with = "foresee")]
+    no_foresee: bool,
     /// LID mask control of every end port: 2^LMC LIDs, half of them in use and half spare. With 0, a port has one LID,
     /// and only changes by forwarding entries alone are possible [default: that of a subnet that carries traffic, else
     /// 1].
@@ -472,7 +477,11 @@ fn config(arguments: &Arguments) -> Result<Config, Failure> {
             ..choice::policy(devices, arguments.partition, arguments.reserved, arguments.turn_back)
         },
         auto: arguments.scheme == "auto",
-        foresee: arguments.foresee.map(|mib| usize::try_from(u64::from(mib) << 20).unwrap_or(usize::MAX)),
+        foresee: match arguments.foresee {
+            _ if arguments.no_foresee => None,
+            None => Some(ForesightScope::WhereCheap),
+            Some(mib) => Some(ForesightScope::UpTo(usize::try_from(u64::from(mib) << 20).unwrap_or(usize::MAX))),
+        },
         sources: devices.sources,
         lmc: Lmc::masked(arguments.lmc.unwrap_or(1)),
         lmc_is_required: arguments.lmc.is_some(),

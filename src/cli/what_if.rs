@@ -37,17 +37,17 @@ const LISTED: usize = 20;
 Each loss is sudden. A pair of an end port and a LID is out if it has no path until the change that answers the loss. \
 It is out while the manager finds the loss, while it plans the change, and until the wave that serves it has landed: \
 `mean outage` and `last back` are counted from the first write. The line `time` shows how long planning takes on this \
-machine; a manager with --foresee has planned beforehand. The worst losses are listed first: those that no proved change \
-answers, then those that cut off most end ports, then those by which pairs are out for longest, summed over pairs. \
-Changes are planned in the order of an estimate: first for the losses that put pairs out, by end ports cut off, then by \
-pairs times blocks of forwarding tables that lead them to what is lost. --worst limits their number; some of the others \
-may do more harm than those planned. Of more than 1,000,000 pairs (--pairs), --worst has those looked at that are made of \
-the switches and cables whose loss alone the same estimate puts first: 141 of them make up to 9,870 pairs, and more are \
-taken if --worst asks for more pairs. On fabrics of more than 100,000 rows (switches times owners of LIDs) a change is \
-the one that the manager makes first, which brings hosts back at once. Each change is proved, and \
-not checked a second time, since none is run: --check has the independent checker and the lint judge them too. An interrupt (Ctrl-C) ends planning, and the \
-table shows what was planned by then. Losses for which no change was planned are listed last, because the duration of \
-their outage is unknown.
+machine; a manager that foresees losses (`sm --foresee`) has planned beforehand. The worst losses are listed first: \
+those that no proved change answers, then those that cut off most end ports, then those by which pairs are out for \
+longest, summed over pairs. Changes are planned in the order of an estimate: first for the losses that put pairs out, \
+by end ports cut off, then by pairs times blocks of forwarding tables that lead them to what is lost. --worst limits \
+their number; some of the others may do more harm than those planned. With --pairs and more than 1,000,000 pairs, \
+--worst looks only at pairs of the switches and cables whose loss alone the same estimate ranks first: 141 of them, \
+which make up to 9,870 pairs, or more if --worst asks for more pairs. On fabrics of more than 100,000 rows (switches \
+times owners of LIDs) a change is the one that the manager makes first, which brings hosts back at once. Each change \
+is proved, and not checked a second time, since none is run: --check has the independent checker and the lint judge \
+them too. An interrupt (Ctrl-C) ends planning, and the table shows what was planned by then. Losses for which no \
+change was planned are listed last, because the duration of their outage is unknown.
 
 Examples:
   reconfig what-if fabric.ibnetdiscover
@@ -278,8 +278,8 @@ impl Elements {
         Elements { host_cables: losses.len() - switches - between, losses, switches, cables: between }
     }
 
-    /// The pairs to look at, and of how many elements they are if not of all: where there are too many and changes are
-    /// planned for some alone, those of the elements whose loss by itself seems worst.
+    /// The pairs to look at. If there are too many, and changes are planned for only some, these are the pairs of the
+    /// elements whose loss alone seems worst; then the number of those elements is returned, too.
     fn by_two(&self, whole: &WhatIf<'_>, worst: Option<usize>) -> Result<(Vec<Loss>, Option<usize>), Failure> {
         let fabric = whole.fabric();
         let (elements, pairs) = (self.losses.len(), self.pairs(fabric));

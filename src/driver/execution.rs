@@ -12,7 +12,9 @@ use crate::ids::PortNum;
 use crate::journal::ChangeBegun;
 use crate::machine::{self, CallOff, Command, Declined, Event, Outcome, State, Ticket};
 use crate::plan::{Assumption, Barrier, Draft, Phase, Plan, Scheme, Sending};
-use crate::subnet::{Applied, Fence, FenceStage, Leaving, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder};
+use crate::subnet::{
+    Applied, Fence, FenceStage, Leaving, Retiring, SmpCounts, SubnetError, SubnetManager, WriteOrder, long_work,
+};
 use crate::tables::Write;
 use crate::vet::Vetted;
 use std::collections::VecDeque;
@@ -119,6 +121,8 @@ impl<S: SubnetManager> Driver<S> {
 
     /// What is to follow within a change, and the nanoseconds that it took to compute.
     async fn prepare_next(&mut self, after: Fabric) -> Result<(ChangeUnderWay, u64), DriverError> {
+        // Until it is known, nobody is to be sent over what has died since the last plan.
+        self.subnet.set_outlook(self.running.outlook());
         let work = self.preparation(Arc::new(after));
         let work = if self.hurries { work.hurried() } else { work };
         let next = self.prepare_meanwhile(work).await.map(ChangeUnderWay::from);
@@ -154,7 +158,7 @@ impl<S: SubnetManager> Driver<S> {
             if plan.waves().iter().flat_map(|wave| &wave.barriers).any(is_vacated) {
                 self.subnet.can_vacate(plan.policy().observer).await?;
             }
-            self.record_begun(own)?;
+            self.record_begun(own).await?;
             if plan.scheme() != Scheme::Static {
                 self.compute(log, computed_ns).await?;
             }
@@ -169,13 +173,19 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Puts a change into the journal before its first command.
-    fn record_begun(&mut self, own: &ChangeUnderWay) -> Result<(), DriverError> {
+    async fn record_begun(&mut self, own: &ChangeUnderWay) -> Result<(), DriverError> {
+        if self.journal.is_none() {
+            return Ok(());
+        }
+        let (plan, layers, engine) = (own.plan.clone(), [self.running.layers, own.layers], own.routed_by.engine);
+        let root = own.routed_by.root.map(|root| plan.plan().draft().before.node(root).guid);
+        // Packing the plan of a thousand switches takes as long as a client waits for an answer.
+        let (work, begun) = long_work(move || ChangeBegun::new(plan.plan(), layers, engine, root));
+        self.subnet.compute(work).await?;
+        let (now_ns, begun) = (self.subnet.now_ns(), begun.take());
         let Some(journal) = &mut self.journal else { return Ok(()) };
-        let plan = own.plan.plan();
-        let root = own.routed_by.root.map(|root| plan.draft().before.node(root).guid);
-        let begun = ChangeBegun::new(plan, [self.running.layers, own.layers], own.routed_by.engine, root);
-        let recorded = journal.begun(self.subnet.now_ns(), begun).map_err(|error| error.to_string());
-        self.recorded(recorded, needs_no_record(plan)).map_err(DriverError::Journal)
+        let recorded = journal.begun(now_ns, begun).map_err(|error| error.to_string());
+        self.recorded(recorded, needs_no_record(own.plan.plan())).map_err(DriverError::Journal)
     }
 
     /// Follows an attempt to record something. Nothing is done that is not recorded, as long as the journal's disk may

@@ -21,6 +21,41 @@ use std::time::Duration;
 /// How long a thread that pauses waits before it looks again.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// Of [`ForesightScope::WhereCheap`]: rows (switches times owners of LIDs) of all plans together. Planning takes about a
+/// microsecond for each, so that a core is busy for some ten seconds after a change.
+const CHEAP_ROWS: usize = 10_000_000;
+/// Of [`ForesightScope::WhereCheap`]: about the bytes that plans take at most.
+const CHEAP_BYTES: usize = 128 << 20;
+
+/// Where plans for losses are prepared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ForesightScope {
+    /// On fabrics on which that keeps a core busy for seconds only, such as most of up to some sixty switches.
+    WhereCheap,
+    /// On every fabric, as long as plans take at most about so many bytes; a running preparation needs memory on top.
+    UpTo(usize),
+}
+
+impl ForesightScope {
+    fn most_bytes(self) -> usize {
+        match self {
+            ForesightScope::WhereCheap => CHEAP_BYTES,
+            ForesightScope::UpTo(bytes) => bytes,
+        }
+    }
+
+    /// The losses for which plans are prepared.
+    fn losses(self, fabric: &Fabric) -> Vec<ForeseenLoss> {
+        let rows = if self == ForesightScope::WhereCheap { fabric.rows() } else { 0 };
+        // Without a list of the cables of a large fabric.
+        if rows.saturating_mul(fabric.switches().count()) > CHEAP_ROWS {
+            return Vec::new();
+        }
+        let losses = losses(fabric);
+        if rows.saturating_mul(losses.len()) > CHEAP_ROWS { Vec::new() } else { losses }
+    }
+}
+
 /// Progress of the plans for single losses.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ForeseenCount {
@@ -38,8 +73,7 @@ pub struct ForeseenCount {
 
 /// Prepares plans for the losses that may happen next.
 pub struct Foreseer {
-    /// Approximate limit on the memory of plans, in bytes. A running preparation needs memory on top.
-    most_bytes: usize,
+    foresight: ForesightScope,
     at_work: Option<Work>,
     /// Held while a plan is prepared: a thread that ends with the plan in hand may still be there when the next begins.
     turn: Arc<Mutex<()>>,
@@ -127,10 +161,9 @@ enum ForeseenLoss {
 }
 
 impl Foreseer {
-    /// A foreseer that has not started. Its plans use at most an estimated `most_bytes`; a running preparation needs
-    /// memory on top.
-    pub fn new(most_bytes: usize) -> Foreseer {
-        Foreseer { most_bytes, at_work: None, turn: Arc::default() }
+    /// A foreseer that has not started.
+    pub fn new(foresight: ForesightScope) -> Foreseer {
+        Foreseer { foresight, at_work: None, turn: Arc::default() }
     }
 
     /// One that knows this change, and prepares no other.
@@ -138,12 +171,19 @@ impl Foreseer {
         let shared = Arc::<Shared>::default();
         let key = missing(&from.running.routed, &change.plan.plan().draft().surviving);
         shared.plans().by_rest.insert(key, vec![change]);
-        Foreseer { at_work: Some(Work { from, shared }), ..Foreseer::new(0) }
+        Foreseer { at_work: Some(Work { from, shared }), ..Foreseer::new(ForesightScope::UpTo(0)) }
     }
 
-    /// Its progress.
+    /// Its progress; no losses where none are foreseen.
     pub fn count(&self) -> ForeseenCount {
         self.at_work.as_ref().map(|work| work.shared.plans().count).unwrap_or_default()
+    }
+
+    /// Whether it has begun with this fabric, and foresees no loss of it.
+    pub(super) fn rests_on(&self, routed: &Arc<Fabric>) -> bool {
+        let is_without =
+            |work: &Work| Arc::ptr_eq(&work.from.running.routed, routed) && work.shared.plans().count.losses == 0;
+        self.at_work.as_ref().is_some_and(is_without)
     }
 
     /// Starts with the losses that may happen next, unless it has already started from this state.
@@ -156,11 +196,15 @@ impl Foreseer {
             work.shared.pause.store(false, Ordering::Relaxed);
             return;
         }
-        let losses = losses(&from.running.routed);
+        let losses = self.foresight.losses(&from.running.routed);
         let shared = Arc::<Shared>::default();
         shared.plans().count.losses = losses.len();
         let (thread_from, thread_shared) = (from.clone(), shared.clone());
-        let (most_bytes, turn) = (self.most_bytes, self.turn.clone());
+        self.at_work = Some(Work { from, shared });
+        if losses.is_empty() {
+            return;
+        }
+        let (most_bytes, turn) = (self.foresight.most_bytes(), self.turn.clone());
         // On a pool of its own: a loss that was not foreseen does not wait until these plans leave it a thread.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
         let work = move || match pool {
@@ -170,7 +214,6 @@ impl Foreseer {
         if let Err(error) = std::thread::Builder::new().name("foresee".to_string()).spawn(work) {
             tracing::warn!(%error, "no plans for losses to come from this state");
         }
-        self.at_work = Some(Work { from, shared });
     }
 
     /// Prepares nothing more until [`Foreseer::begin`], once the plan in hand is done: the manager is at work itself.
@@ -322,7 +365,7 @@ mod tests {
     }
 
     fn foreseer(most_bytes: usize) -> Foreseer {
-        Foreseer::new(most_bytes)
+        Foreseer::new(ForesightScope::UpTo(most_bytes))
     }
 
     /// Waits until nothing more is prepared.
@@ -417,6 +460,19 @@ mod tests {
         ] {
             assert!(!takes(&other));
         }
+    }
+
+    /// 24 losses of 192 rows, and 7,776 of 6,614,460.
+    #[test]
+    fn plans_for_losses_come_by_themselves_where_they_are_cheap() {
+        let foreseen = |topology: &str| {
+            let fabric = generate(&topology.parse().unwrap(), &Options::default()).unwrap();
+            let fabric = lid::assign(&fabric.with_capabilities(4, true), Lmc::masked(1)).unwrap();
+            ForesightScope::WhereCheap.losses(&fabric).len()
+        };
+        assert_eq!((foreseen("fat-tree:4,2"), foreseen("fat-tree:4,3"), foreseen("fat-tree:18,3")), (24, 144, 0));
+        // Few switches with many cables.
+        assert_eq!(foreseen("leaf-spine:48,16,8"), 0);
     }
 
     #[test]

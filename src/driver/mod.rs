@@ -24,7 +24,7 @@ mod standing;
 use ahead::BaseKeeper;
 pub use error::DriverError;
 use foreseen::PreparedFrom;
-pub use foreseen::{ForeseenCount, Foreseer, PreparedAhead};
+pub use foreseen::{ForeseenCount, Foreseer, ForesightScope, PreparedAhead};
 pub use record::{ChangeRecord, ChangeUnderWay, PhaseRecord};
 pub use shortfall::{Shortfall, narrow_ports};
 pub use sighting::Sighting;
@@ -38,13 +38,13 @@ use crate::journal::Journal;
 use crate::machine::{ChangeProgress, State, Ticket};
 use crate::plan::{Draft, MovedBy, Plan, Policy, Scheme};
 use crate::routing::Engine;
-use crate::subnet::{Outlook, SubnetManager};
+use crate::subnet::{Outlook, SubnetManager, long_work};
 use crate::tables::{Lft, NodeSlToVl, PathLayers, SlToVl, SubnetTables};
 use crate::vet::Vetted;
 use futures_util::future::LocalBoxFuture;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// For how long a change waits for a journal that takes nothing, in nanoseconds.
 const UNRECORDED_NS: u64 = 30_000_000_000;
@@ -220,7 +220,7 @@ impl<S: SubnetManager> Driver<S> {
         }
     }
 
-    /// Has every change prepared as one plan: pairs that forwarding entries alone can serve after a loss are not served
+    /// Prepares every change as one plan: pairs that forwarding entries alone can serve after a loss are not served
     /// before scheme `double` ([`change::prepare_in_turn`]).
     pub fn plan_whole(&mut self) {
         self.in_turn = false;
@@ -232,7 +232,7 @@ impl<S: SubnetManager> Driver<S> {
         self.hurries = true;
     }
 
-    /// Has a new routing take so much of the subnet's time to compute: before the first write or, by scheme `static`,
+    /// Sets the simulated time that computing a new routing takes: before the first write or, by scheme `static`,
     /// once ports are stopped, as its authors have it. For simulated subnets, where computing takes none.
     pub fn computes_for(&mut self, computing: ComputeTime) {
         self.computing = computing;
@@ -284,7 +284,7 @@ impl<S: SubnetManager> Driver<S> {
         self.trail.clone()
     }
 
-    /// Has every change recorded in a journal from now on.
+    /// Records every change in a journal from now on.
     pub fn record_in(&mut self, journal: Journal) {
         self.journal = Some(journal);
     }
@@ -359,15 +359,9 @@ impl<S: SubnetManager> Driver<S> {
     /// Prepares like [`Driver::prepare`], while the subnet manager serves requests.
     fn prepare_meanwhile(&mut self, work: Preparation) -> LocalBoxFuture<'_, Result<Prepared, DriverError>> {
         Box::pin(async move {
-            let place = Arc::new(Mutex::new(None));
-            let found = place.clone();
-            let work = move || {
-                let result = work.carried_out();
-                *found.lock().expect("nobody else holds it") = Some(result);
-            };
-            self.subnet.compute(Box::new(work)).await?;
-            let result = place.lock().expect("nobody else holds it").take();
-            result.expect("work that is done has left its result")
+            let (work, result) = long_work(|| work.carried_out());
+            self.subnet.compute(work).await?;
+            result.take()
         })
     }
 
@@ -412,12 +406,12 @@ impl<S: SubnetManager> Driver<S> {
         self.bases.known().is_some_and(|base| base.get().is_some())
     }
 
-    /// Has plans prepared for possible losses whenever [`Driver::foresee`] is called.
+    /// Prepares plans for possible losses whenever [`Driver::foresee`] is called.
     pub fn foresee_by(&mut self, foreseer: Foreseer) {
         self.foreseer = Some(foreseer);
     }
 
-    /// Has this change taken where it is the next one wanted, if the driver that prepared it began in this state and
+    /// Runs this change where it is the next one wanted, if the driver that prepared it began in this state and
     /// with this intent, whatever it took to be present.
     pub fn expect(&mut self, ahead: PreparedAhead) {
         self.foreseer = Some(Foreseer::of_one(ahead));
@@ -427,7 +421,8 @@ impl<S: SubnetManager> Driver<S> {
     /// wanted. It does nothing while something is missing, because the next change restores the state that plans would
     /// begin from.
     pub fn foresee(&mut self) {
-        if self.foreseer.is_none() || self.running.has_lost_something() {
+        let rests = |foreseer: &Foreseer| foreseer.rests_on(&self.running.routed);
+        if self.foreseer.as_ref().is_none_or(rests) || self.running.has_lost_something() {
             return;
         }
         let from = self.prepared_from();
@@ -438,7 +433,7 @@ impl<S: SubnetManager> Driver<S> {
 
     /// Progress of the foreseen plans; `None` if none are being prepared.
     pub fn foreseen(&self) -> Option<ForeseenCount> {
-        self.foreseer.as_ref().map(Foreseer::count)
+        self.foreseer.as_ref().map(Foreseer::count).filter(|count| count.losses > 0)
     }
 
     /// Makes a planned change, from preparation to end. If it is called off because the subnet changed, it starts again

@@ -29,9 +29,9 @@ pub struct WhatIfReport {
     pub devices: DeviceReport,
     /// Number of elements lost at once.
     pub at_once: usize,
-    /// Where there are more pairs than can be looked at: how many elements those are of that were. They are the worst
-    /// by an estimate of the loss of each alone: those that leave pairs of end ports and LIDs without a path, by end
-    /// ports cut off, then by the estimate of `worst`. Other pairs may do more harm.
+    /// If there were too many pairs to look at all of them: the number of elements whose pairs were looked at. They are
+    /// the worst by an estimate of the loss of each alone: first those that leave pairs of end ports and LIDs without a
+    /// path, by end ports cut off, then by the estimate of `worst`. Other pairs may do more harm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pairs_among: Option<usize>,
     /// Switches, cables between switches, and cables to end ports that were looked at.
@@ -331,7 +331,7 @@ impl WhatIfReport {
     }
 }
 
-/// How the pairs were chosen that are looked at: those of some elements, `among` all of them.
+/// How the pairs that are looked at were chosen: they are those of `among` of the `elements`.
 pub fn chosen_pairs(pairs: usize, among: usize, elements: usize) -> String {
     let [pairs, among, elements] = [pairs, among, elements].map(|number| count(number as u64));
     format!(

@@ -1,6 +1,7 @@
 //! Settings of the subnet manager, fixed when it starts.
 
 use super::planning::Planning;
+use crate::driver::ForesightScope;
 use crate::ids::Lmc;
 use crate::plan::Policy;
 use crate::routing::Engine;
@@ -21,8 +22,8 @@ pub struct Config {
     /// Whether a change writes forwarding entries alone where every mixture of them is proved, and moves hosts to the
     /// other half elsewhere only; otherwise every change moves them.
     pub auto: bool,
-    /// Memory limit, in bytes, for plans for future losses, prepared while the subnet is quiet; `None` prepares none.
-    pub foresee: Option<usize>,
+    /// Where plans for future losses are prepared while the subnet is quiet; `None` prepares none.
+    pub foresee: Option<ForesightScope>,
     /// How sources are moved to the other half of LIDs.
     pub sources: SourceControl,
     /// 2^LMC LIDs for each port (`lmc`), one half in use and one spare; 0: one LID, and no change by the Double Scheme.

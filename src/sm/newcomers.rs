@@ -23,13 +23,13 @@ pub(super) fn trials(found: &Discovered, whole: &Fabric) -> Vec<(Option<Arc<Fabr
     let odd = odd_ports(found, whole);
     let without = |which| without_newcomers(found, whole, &odd, which).map(Arc::new);
     let [likely, possible, shut] = [LeftForLater::Likely, LeftForLater::Possible, LeftForLater::Shut].map(without);
-    let is_shut_tried = shut != possible;
-    let mut trials = Vec::new();
-    let are_unlike = likely != possible;
-    trials.extend((are_unlike || is_shut_tried).then_some((likely, true)));
-    // What is ARMED is left for later only if nothing can be adopted with it.
-    trials.extend((are_unlike && is_shut_tried).then_some((possible.clone(), true)));
-    trials.extend(is_shut_tried.then_some((shut, true)));
+    let mut tried = vec![likely, possible.clone(), shut];
+    tried.dedup();
+    // The last one is judged in full.
+    if tried.last() == Some(&possible) {
+        tried.pop();
+    }
+    let mut trials: Vec<_> = tried.into_iter().map(|rest| (rest, true)).collect();
     trials.push((possible, false));
     trials
 }

@@ -5,11 +5,10 @@
 //! until it is done. In a simulation, no time passes during a computation, and a run must not depend on the speed of
 //! the machine: there the work is done in place.
 
-use crate::subnet::{Manager, SubnetError, SubnetManager as _};
+use crate::subnet::{Manager, SubnetError, SubnetManager as _, long_work};
 use crate::transport::Transport;
 use futures_util::future::LocalBoxFuture;
 use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// How long the manager waits for the thread and nothing else: short computations end within it, and it is too short
@@ -20,7 +19,7 @@ const THREAD_WAIT: Duration = Duration::from_millis(10);
 pub(super) const SERVING_NS: u64 = 10_000_000;
 
 /// How often it looks afterwards whether the thread is done.
-const LOOK_NS: u64 = 5_000_000;
+const LOOK_NS: u64 = 1_000_000;
 
 /// Where long computations run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,15 +42,9 @@ pub(super) async fn computed<T: Transport, R: Send + 'static>(
     planning: Planning,
     work: impl FnOnce() -> R + Send + 'static,
 ) -> Result<R, SubnetError> {
-    let place = Arc::new(Mutex::new(None));
-    let found = place.clone();
-    let work = move || {
-        let result = work();
-        *found.lock().expect("nobody else holds it") = Some(result);
-    };
-    done(manager, planning, Box::new(work)).await?;
-    let result = place.lock().expect("nobody else holds it").take();
-    Ok(result.expect("work that is done has left its result"))
+    let (work, result) = long_work(work);
+    done(manager, planning, work).await?;
+    Ok(result.take())
 }
 
 /// Does work, as [`computed`] does; one function for all results.

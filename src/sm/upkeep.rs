@@ -93,8 +93,8 @@ impl<T: Transport> Upkeep<T> {
         if context.config.planning == Planning::Threaded {
             driver.hurry();
         }
-        if let Some(most_bytes) = context.config.foresee {
-            driver.foresee_by(Foreseer::new(most_bytes));
+        if let Some(foresight) = context.config.foresee {
+            driver.foresee_by(Foreseer::new(foresight));
         }
         let trail = driver.trail();
         context.mailbox.borrow_mut().view.trail = trail.clone();

@@ -409,7 +409,7 @@ fn a_page_of_a_plan_lists_the_rows_that_lead_elsewhere_afterwards() {
     let (text, json) = page(&asked, folder.path());
     let (_, folded) = text.split_once("<details class=\"bins\"><summary>").expect("a folded part");
     let all: usize = folded.split(' ').next().and_then(|own| own.parse().ok()).expect("a number");
-    assert!(folded.contains(" rows (switch and LID) lead elsewhere afterwards</summary>"), "{folded:.200}");
+    assert!(folded.contains(" rows (switch and LID) with another output port afterwards</summary>"), "{folded:.200}");
     let rows = cells(folded);
     assert_eq!(rows.len(), all);
     let mut switches = std::collections::BTreeSet::new();

@@ -1,5 +1,5 @@
-//! `--foresee`: the plan for a loss is there before the loss, is the one that is run, and is made anew for what comes
-//! after it.
+//! On a small fabric, the plan for a loss is there before the loss, is the one that is run, and is made anew for what
+//! comes after it.
 
 use super::brings_up::{BOTH, all_is_well, expected};
 use super::fabrics::{SMALL, generated};
@@ -28,7 +28,7 @@ fn a_switch_and_then_a_cable_are_lost_as_foreseen() {
         return;
     }
     let (topology, seed) = SMALL[0];
-    let mut scene = Scene::of(&generated(topology, seed), &["--foresee"]);
+    let mut scene = Scene::of(&generated(topology, seed), &[]);
     foresees(&scene);
     let root = scene.root();
     scene.subnet.unlink(&root, None);
@@ -54,4 +54,18 @@ fn a_switch_and_then_a_cable_are_lost_as_foreseen() {
     all_is_well(&scene.subnet, &expected(&rest.without_links(&[one]), 1, Half::Lower), &BOTH);
     let missing = scene.manager.status(&scene.subnet)["missing"].take();
     assert!(missing["switches"]["count"] == 1 && missing["cables"]["count"] == 1, "{missing}");
+}
+
+#[test]
+fn nothing_is_foreseen_if_that_is_not_wanted() {
+    if !installed() {
+        return;
+    }
+    let (topology, seed) = SMALL[0];
+    let mut scene = Scene::of(&generated(topology, seed), &["--no-foresee"]);
+    let root = scene.root();
+    scene.subnet.unlink(&root, None);
+    scene.settles(1);
+    assert!(scene.manager.status(&scene.subnet)["foreseen"].is_null());
+    assert_eq!(scene.manager.count(TAKEN), 0);
 }

@@ -171,7 +171,7 @@ fn rows(rows: &ChangedRows) -> Markup {
         @if rows.all > 0 {
             // On paper it stays closed, as bins do.
             details class="bins" {
-                summary { (counted(rows.all as u64, "row")) " (switch and LID) lead elsewhere afterwards" }
+                summary { (counted(rows.all as u64, "row")) " (switch and LID) with another output port afterwards" }
                 (table("The output port of each, before the first wave and after the last", &ROWS, rows.first.iter().map(of), true))
                 @if omitted > 0 { p class="unit" { (counted(omitted, "row")) " more are not shown; --output writes a plan with all." } }
             }

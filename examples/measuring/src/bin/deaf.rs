@@ -1,17 +1,19 @@
 //! For how long `reconfig sm` answers nobody while it brings a large subnet through a loss: clients of the SA, other
 //! managers and users at the control socket wait that long at most, beside what the wire takes.
 //!
-//! `cargo run --release -p reconfig-measuring --bin deaf -- [TOPOLOGY]` runs the manager, with planning in a thread as
-//! the program has it, on a simulated subnet, by default of 972 switches: bring-up, the death of a spine, its return, a
-//! second manager's start, and a planned removal within which another spine dies. A stretch is what the manager does
-//! between two moments at which it would take a request. What counts is the processor's time of its thread, so that
-//! other work on the machine does not. It fails if a stretch is longer than anybody should have to wait.
+//! `cargo run --release -p reconfig-measuring --bin deaf -- [TOPOLOGY]` runs the manager, with planning in a thread and a
+//! journal as the program has them, on a simulated subnet, by default of 972 switches: bring-up, the death of a spine,
+//! its return, a second manager's start, and a planned removal within which another spine dies. A stretch is what the
+//! manager does between two moments at which it would take a request. What counts is the processor's time of its
+//! thread, so that other work on the machine does not; the disk is waited for beside that, and up to 10 ms the thread
+//! that plans. It fails if a stretch is longer than anybody should have to wait.
 
 use reconfig::change::engine_named;
 use reconfig::fabric::generate::{Options, Topology, generate};
 use reconfig::fabric::{Fabric, NodeId};
 use reconfig::frontend::control::ChannelStatus;
 use reconfig::ids::Guid;
+use reconfig::journal::Journal;
 use reconfig::routing::{Engine, Parameters};
 use reconfig::sim::{Halt, Sim, SimConfig, SimTransport};
 use reconfig::sm::election::{ElectionRules, Rank};
@@ -28,6 +30,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
+use tempfile::TempDir;
 
 const TOPOLOGY: &str = "three-level:18,18,18,18,18";
 const MS: u64 = 1_000_000;
@@ -113,6 +116,8 @@ struct Scene {
     transport: SimTransport,
     mailbox: SharedMailbox,
     manager: Pin<Box<dyn Future<Output = Result<(), SmError>>>>,
+    /// With the journal.
+    folder: TempDir,
 }
 
 impl Scene {
@@ -123,25 +128,26 @@ impl Scene {
         let sm = fabric.end_ports().next().ok_or("no hosts")?;
         let transport = SimTransport::attach(sim, sm)?;
         transport.with(|sim| sim.set_is_sm(sm, true));
-        Ok(Scene::on(transport, fabric.port_guid(sm)))
+        Scene::on(transport, fabric.port_guid(sm), tempfile::tempdir()?)
     }
 
-    fn on(transport: SimTransport, guid: Guid) -> Scene {
+    fn on(transport: SimTransport, guid: Guid, folder: TempDir) -> Result<Scene, Box<dyn Error>> {
         let mailbox = Mailbox::new(false);
-        let context = context(guid, mailbox.clone());
+        let mut context = context(guid, mailbox.clone());
+        context.journal = Some(Journal::open(&folder.path().join("sm.journal"), 0)?.0);
         let manager = Manager::new(Box::new(transport.clone()) as AnyTransport, timing(), 0);
         let manager = Box::pin(sm::run(manager, context, RunUntil::Stopped));
-        Scene { transport, mailbox, manager }
+        Ok(Scene { transport, mailbox, manager, folder })
     }
 
     /// The manager dies at once, and another one starts in its place.
     fn another(self, fabric: &Fabric) -> Result<Scene, Box<dyn Error>> {
-        let Scene { transport, manager, .. } = self;
+        let Scene { transport, manager, folder, .. } = self;
         drop(manager);
         transport.hang_up();
         let sm = fabric.end_ports().next().ok_or("no hosts")?;
         transport.with(|sim| sim.attach(sm))?;
-        Ok(Scene::on(transport, fabric.port_guid(sm)))
+        Scene::on(transport, fabric.port_guid(sm), folder)
     }
 
     /// Runs until something has happened, or for so long; what the manager did meanwhile.

@@ -28,10 +28,10 @@ pub struct Pace {
     pub settle_ns: Option<u64>,
 }
 
-/// Prepares the cheapest change that is proved: the full re-route in one wave where that is smaller than a repair; else
-/// scheme `ordered` wherever it is proved, unless something died and its waves wait so long for one another that pairs
-/// of a switch and a LID would be without a way for longer, in all, than until the swap of `double` is followed.
-/// Sources follow it within `settle_ns`, or at once where that is 0. The notes of the plan say why the other scheme was
+/// Prepares the cheapest change that is proved. It takes the full re-route in one wave if that is smaller than a repair.
+/// Otherwise it takes scheme `ordered`, if that is proved. Exception: after a loss it takes `double` if pairs of a
+/// switch and a LID are then without a path for less time in total. Sources follow the swap of `double` within
+/// `settle_ns`, or at once if that is 0. The notes of the plan say why the other scheme was
 /// passed over. Where the engine has no routing for what is left, the repair goes without its guide. The scheme of the
 /// input is not read.
 ///

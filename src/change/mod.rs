@@ -65,7 +65,7 @@ pub struct ChangeInput<'a> {
     pub surviving: Arc<Fabric>,
     /// What is to be routed: `surviving` less what is to leave.
     pub after: Arc<Fabric>,
-    /// The tables in force; what they say of devices that have come is not looked at.
+    /// The tables in force; entries of newcomers are ignored.
     pub tables: SubnetTables,
     /// Virtual layers that the routing in force needs.
     pub layers: u8,
@@ -97,7 +97,7 @@ pub struct Prepared<V = Vetted> {
     /// The new routing function; of scheme `ordered`, the full re-route towards which it repairs. None where that was
     /// not computed.
     pub function: Option<Arc<RoutingFunction>>,
-    /// Who made it, or is to make the next one.
+    /// The engine that computed it, or that will compute the next one.
     pub routed_by: RoutedBy,
     /// Virtual layers that the routing needs after the change.
     pub layers: u8,

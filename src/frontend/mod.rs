@@ -657,8 +657,8 @@ fn cuts_off(ports: &[String]) -> String {
     };
     let first = ports.first().map_or("", String::as_str);
     format!(
-        "{count} would be cut off, {first} first: connect them elsewhere beforehand, or say that this is meant \
-         (--allow-cut-off)"
+        "{count} would be cut off, {first} first: connect them elsewhere beforehand, or pass --allow-cut-off if \
+         this is intended"
     )
 }
 

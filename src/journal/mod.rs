@@ -6,8 +6,8 @@
 //! is a line of its own with a checksum, on disk before the call returns. A tail that a crash or a full disk left torn
 //! is cut off; a file that is damaged elsewhere is moved aside, and only what was set aside is taken from it. Where
 //! records of that may have been lost, [`Journal::gap`] says so. A record that cannot be written is
-//! an error, and its caller does not act, or gives the journal up: then nothing of it is left that a later manager
-//! could believe and that is no longer so, until there is room for records again. Deliberately omitted: the tables of
+//! an error, and its caller does not act, or gives the journal up: it then removes every record that might
+//! mislead a later manager, until there is room for records again. Deliberately omitted: the tables of
 //! devices, which are read from them and have precedence.
 
 mod error;

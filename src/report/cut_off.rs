@@ -5,7 +5,7 @@ use super::screen::line;
 use reconfig::scenario::CutOffPort;
 
 /// What helps where a change is refused for what it would cut off.
-const FIX: &str = "connect them elsewhere beforehand, or say that this is meant (--allow-cut-off)";
+const FIX: &str = "connect them elsewhere beforehand, or pass --allow-cut-off if this is intended";
 
 /// The most that are listed: JSON has them all.
 const LISTED: usize = 10;

@@ -71,8 +71,8 @@ pub enum ArrivalProcess {
     /// After exponential times.
     #[default]
     Poisson,
-    /// In bursts at the rate of the link, with silences between them: the number of messages of a burst is geometric,
-    /// and a silence lasts an exponential time whose mean makes the load what is configured. Within a burst a message
+    /// In bursts at the rate of the link, with silences between them: the number of messages of a burst is geometric.
+    /// The length of a silence is exponentially distributed; its mean gives the configured load. Within a burst a message
     /// begins when the link would be done with the one before; with a mix, after the mean time of a message.
     OnOff {
         /// The mean number of messages of a burst, 1 at least.
@@ -86,7 +86,7 @@ pub struct MessageShare {
     /// Bytes of the message, headers included. It travels in packets of [`SimConfig::packet_bytes`], and the last one
     /// takes the rest, 64 bytes at least.
     pub bytes: u32,
-    /// How many of the messages are of this size, beside the shares of the others.
+    /// The relative weight of this size.
     pub share: f64,
 }
 
@@ -174,7 +174,7 @@ pub struct SimConfig {
     pub vl15_buffer: u16,
     /// Probability that a MAD is lost between two end points.
     pub smp_loss: f64,
-    /// Probability that a MAD is delivered a second time, late.
+    /// Probability that a MAD is duplicated; the copy arrives late.
     pub smp_duplicate: f64,
     /// Most additional delay of a MAD, uniform from 0, in nanoseconds.
     pub smp_delay_ns: u64,

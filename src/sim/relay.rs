@@ -38,7 +38,7 @@ pub struct Joining {
     pub levels: Levels,
     /// The subnet managers' ports, one in each subnet.
     pub managers: Vec<SubnetPort>,
-    /// The share for other subnets among the packets whose destination is drawn, 0 to 1.
+    /// The fraction of packets with a random destination that go to other subnets, 0 to 1.
     pub cross: f64,
     /// The hop limit that sources set.
     pub hop_limit: u8,
@@ -71,7 +71,7 @@ impl Joining {
     }
 }
 
-/// What hosts mix flow labels with; routers do with their ranks.
+/// The salt of the hash of flow labels at hosts; routers use their ranks.
 const HOST: u32 = u32::MAX;
 
 /// Packets from one subnet to one subnet.

@@ -274,7 +274,7 @@ impl Source {
         Some(ticks as Ticks)
     }
 
-    /// The ticks to its first message, as of a source that one comes upon at any moment; none for a silent one.
+    /// The ticks to its first message, for a source that is observed at a random time; none for a silent one.
     pub(super) fn draw_first_wait(&mut self, config: &SimConfig) -> Option<Ticks> {
         let ArrivalProcess::OnOff { burst } = config.arrivals else {
             // What is left of an exponential time is distributed like all of it.

@@ -70,7 +70,7 @@ pub enum SmError {
     #[error(
         "adaptive routing or fallback to other outputs is on at {switch} and {others} other switches: their forwarding \
          entries do not decide where packets go, so that nothing that is proved of them holds (assumption \
-         `entries-decide`); switch it off there, or say that this is meant (--allow-adaptive)"
+         `entries-decide`); switch it off there, or pass --allow-adaptive if this is intended"
     )]
     Adaptive {
         /// The first of them.

@@ -665,7 +665,7 @@ fn up(retired: RetiredHalf, at: LifecycleInput) -> Next {
     (LifecycleState::Idle(unfinished), vec![LifecycleCommand::Publish])
 }
 
-/// Pauses, twice as long for each time that it was in vain.
+/// Backs off exponentially with the number of failed attempts.
 fn back_off(attempt: BringUpAttempt, in_vain: u8, commands: Vec<LifecycleCommand>, at: LifecycleInput) -> Next {
     let pause_ns = BACK_OFF_NS.saturating_mul(1 << in_vain.min(8)).min(LONGEST_BACK_OFF_NS);
     (LifecycleState::BackingOff { until_ns: at.now_ns.saturating_add(pause_ns), attempt }, commands)

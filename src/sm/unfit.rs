@@ -1,5 +1,5 @@
-//! Newcomers that cannot be brought in, and known devices that come back as such. They are set apart first, so that
-//! the others do not wait for them.
+//! Newcomers that cannot be brought in, and known devices that return with too few lanes, LIDs or forwarding entries.
+//! They are set apart first, so that the others do not wait for them.
 
 use crate::change::within_reach;
 use crate::driver::{Shortfall, Sighting, narrow_ports};

@@ -258,14 +258,15 @@ fn live(case: &Case) -> Lived {
     let mut rest = &events(&world, &case.events)[..];
     let (mut deaths, mut offs) = (case.deaths.iter(), case.offs.iter());
     let (mut port, mut journal) = (world.sm, Some(world.journal()));
-    let (mut lived, mut may_lose) = (Lived::default(), case.setting.fenced);
+    let (mut lived, mut may_lose) = (Lived::default(), false);
     loop {
         let death = deaths.next();
         let life: Life =
             world.manage(port, journal.take(), rest, death.map_or(Death::Never, |&(count, _)| Death::Before(count)));
         lived.arrivals.extend(life.arrival);
         lived.changes.extend(life.changes.iter().cloned());
-        may_lose |= loses(case.setting, &life);
+        // Behind a fence who has not asked by then discards what it sends on the half that is left.
+        may_lose |= loses(case.setting, &life) || case.setting.fenced && life.moved_hosts();
         let stands_still = life.changes.iter().find(|change| change.starts_with("Failed"));
         let may_stand_still = case.setting.loss > 0.0 || !world.was_healthy();
         assert!(may_stand_still || stands_still.is_none(), "{case:?}: a change stands still: {life:?}");

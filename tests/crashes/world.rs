@@ -210,6 +210,11 @@ pub struct Life {
 }
 
 impl Life {
+    /// Whether its changes, as far as they came, moved hosts to the other half of their LIDs.
+    pub fn moved_hosts(&self) -> bool {
+        self.entered.iter().any(|(state, _)| ["swapping", "moving", "draining", "restoring"].contains(state))
+    }
+
     /// The path that the SA names from one end port to another of the fabric as the manager knows it.
     ///
     /// # Errors
@@ -614,7 +619,7 @@ impl World {
             self.fabric.end_ports().filter(|port| !reached.contains(&rest.port(*port).node)).collect();
         self.transport.with(|sim| sim.omit(&cut_off));
         // A port that comes back discards until it is set up, which is a failure's loss too, though its cable is there.
-        if !cut_off.is_empty() || comes_back(event) {
+        if comes_back(event) {
             self.is_whole.set(false);
         }
         order.map(|order| mailbox.borrow_mut().order(order))
@@ -651,7 +656,7 @@ impl World {
         self.transport.with(|sim| sim.still_under_way(&sim.under_way(true)))
     }
 
-    /// Whether no end port was ever cut off, and no port came back.
+    /// Whether no port ever came back.
     pub fn was_whole(&self) -> bool {
         self.is_whole.get()
     }

@@ -111,7 +111,7 @@ fn a_planned_removal_that_strands_hosts_is_a_no_unless_it_is_meant() {
     let (answer, last) = verdict(&shown);
     assert_eq!(code, Some(1), "{shown}");
     assert!(answer.starts_with("NO: 4 end ports would be cut off, host-5 HCA-1[1] (0x"), "{answer}");
-    assert!(answer.ends_with("say that this is meant (--allow-cut-off)"), "{answer}");
+    assert!(answer.ends_with("pass --allow-cut-off if this is intended"), "{answer}");
     assert!(last.starts_with("completed in ") && last.contains("; 4 end ports cut off; "), "{last}");
     for part in ["\ncut off  4 end ports:\n", "\n         host-8 HCA-1[1] (0x", "\nlost     nothing\n"] {
         assert!(shown.contains(part), "`{part}` is missing:\n{shown}");

@@ -24,7 +24,7 @@ pub const EVENT_SCHEMA: &str = "reconfig.event/1";
 /// The schema of [`ChangeDone`].
 pub const CHANGE_SCHEMA: &str = "reconfig.change/1";
 
-/// The latest events that a manager keeps, for who begins to listen later.
+/// The latest events that a manager keeps for clients that subscribe later.
 pub const KEPT_EVENTS: usize = 60;
 
 /// An order to a running manager.
@@ -150,7 +150,7 @@ pub struct Status {
     pub subnet_up: bool,
     /// How the subnet came under the manager: `cold`, `adopted`, `resumed`, `recovered` or `rewritten`.
     pub arrival: Option<String>,
-    /// Why it was not adopted, where it carried traffic; of a change that was resumed, which, and where it stood.
+    /// Why it was not adopted, if it carried traffic. For a resumed change: which change, and its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrival_why: Option<String>,
     /// Counts of nodes and links.

@@ -152,7 +152,7 @@ pub struct SimulationReport {
     /// What happened after the first event.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventReport>,
-    /// What the manager did that stood by, if it took over.
+    /// The actions of the standby manager, if it took over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub takeover: Option<TakeoverReport>,
     /// The adversary's part, if there was one.

@@ -334,6 +334,12 @@ fn deadlock(text: &mut String, report: &SimulationReport) {
         let place = format!("{} VL {} → {} VL {}", stuck.input, stuck.input_vl, stuck.output, stuck.output_vl);
         line(text, format_args!("  {place}  ({packet})"));
     }
+    if let Some(limit) = report.deadlock_limit_ns {
+        line(
+            text,
+            format_args!("a lifetime limit of {} would discard one of them; the run ends before", duration(limit)),
+        );
+    }
     if let Some(foresight) = &report.foresight {
         foreseen(text, foresight);
     }

@@ -164,6 +164,7 @@ pub(super) fn report_on(ran: &Ran<'_>) -> SimulationReport {
         relations: setup.between.as_ref().map_or_else(Vec::new, |own| between::relations(setup, own, sim)),
         deadlock: sim.deadlock().map(|cycle| cycle.iter().map(|stuck| name_stuck(setup, stuck)).collect()),
         deadlock_ns: sim.deadlock().map(|_| sim.now_ns()),
+        deadlock_limit_ns: sim.deadlock_limit_ns(),
         foresight: foreseen(setup, sim, &plans),
         deadlocks_broken,
         lifetime_discards,

@@ -151,7 +151,12 @@ impl Timeline<'_> {
 fn judge(mut change: DrivenChange, sim: &Sim) -> DrivenChange {
     if change.ending != Ending::Deadlocked && sim.deadlock().is_some() {
         change.ending = Ending::Deadlocked;
-        change.reason = Some("packets wait for each other in a circle; it closed after the last write".into());
+        // Under a limit the run goes on past a circle, which may have closed long before.
+        let circle = match sim.deadlock_limit_ns() {
+            Some(_) => "packets wait for each other in a circle, and the run ends before a lifetime limit discards one",
+            None => "packets wait for each other in a circle; it closed after the last write",
+        };
+        change.reason = Some(circle.into());
     }
     change
 }

@@ -10,6 +10,7 @@
 use super::index::{Dense, InLane};
 use super::out_port::FarEnd;
 use super::plane::DataPlane;
+use super::wheel::{TICKS_PER_NS, Ticks};
 use super::{Latch, Sim};
 use crate::fabric::PortId;
 use crate::ids::{Lid, Sl, Vl};
@@ -40,10 +41,11 @@ pub(super) struct Deadlocks {
     pub found: Option<Vec<StuckPacket>>,
     /// The run continues after a deadlock.
     pub outlasted: bool,
-    /// In lanes whose waits closed a cycle that a write to the tables may still open, in the order of their latest
-    /// closing; each at most once.
+    /// In lanes whose waits closed a cycle that a write to the tables, or a lifetime limit, may still open, in the order
+    /// of their latest closing; each at most once.
     suspects: Vec<InLane>,
-    /// How many cycles lifetime limits break.
+    /// How many cycles closed that lifetime limits break. Once [`Sim::confirm_deadlock`] has been called, without those
+    /// that still stand.
     pub broken: u64,
 }
 
@@ -122,7 +124,7 @@ impl DataPlane {
                 output_vl: Vl::masked(self.vl_of(queue.waits_for)),
                 dlid: Lid(packet.dlid),
                 sl: Sl::masked(packet.sl),
-                born_ns: self.packets.born[queue.head] / super::wheel::TICKS_PER_NS,
+                born_ns: self.packets.born[queue.head] / TICKS_PER_NS,
             });
             next = self.downstream(queue.waits_for);
             if next == lane {
@@ -146,10 +148,10 @@ impl Sim {
     #[cold]
     fn deadlock_closed(&mut self, lane: InLane) {
         let cycle = self.plane.cycle_from(lane);
-        let limited = |stuck: &StuckPacket| self.lifetimes.limits(&self.plane, &self.devices, stuck.output);
-        // A limit on one packet suffices: its discard opens the cycle, and the run continues.
-        if self.lifetimes.any() && cycle.iter().any(limited) {
+        // A limit on one packet suffices: its discard opens the cycle, and the run continues, if it lasts that long.
+        if self.is_limited(&cycle) {
             self.deadlocks.broken += 1;
+            self.deadlocks.suspect(lane);
         } else if self.plane.rules.latch == Latch::Grant {
             // A write that is still to come may change a choice of the cycle.
             self.deadlocks.suspect(lane);
@@ -158,15 +160,42 @@ impl Sim {
         }
     }
 
-    /// Decides all suspicions. The caller states by this call that no table will be written any more, so a cycle that
-    /// stands now stands for ever. Where several stand, the one that closed last is reported.
+    /// Whether a lifetime limit will discard a packet of a cycle.
+    fn is_limited(&self, cycle: &[StuckPacket]) -> bool {
+        self.limit(cycle).is_some()
+    }
+
+    /// The first limit that discards a packet of a cycle, in ticks.
+    fn limit(&self, cycle: &[StuckPacket]) -> Option<Ticks> {
+        let limit = |stuck: &StuckPacket| self.lifetimes.limit(&self.plane, &self.devices, stuck.output);
+        cycle.iter().filter_map(limit).min().filter(|_| self.lifetimes.any())
+    }
+
+    /// The lifetime limit that would break the deadlock that ended the run, had it lasted longer, in nanoseconds; none
+    /// without a deadlock or limits.
+    pub fn deadlock_limit_ns(&self) -> Option<u64> {
+        self.limit(self.deadlock()?).map(|ticks| ticks / TICKS_PER_NS)
+    }
+
+    /// Decides all suspicions. The caller states by this call that no table will be written any more, and that the run
+    /// ends, so a cycle that stands now stands for ever, or until a lifetime limit that the run does not reach. Where
+    /// several stand, the one that closed last is reported.
     pub fn confirm_deadlock(&mut self) {
         self.assert_conserved();
         let suspects = std::mem::take(&mut self.deadlocks.suspects);
         // Writes may have changed the choices since: what counts is the cycle to which waiting leads now. A cycle that
         // stands has stood since it closed, so one of its lanes is among the suspects.
-        if let Some(lane) = suspects.into_iter().rev().find_map(|suspect| self.plane.lane_of_cycle(suspect)) {
-            self.deadlocks.found = Some(self.plane.cycle_from(lane));
+        let standing = suspects.into_iter().rev().filter_map(|suspect| self.plane.lane_of_cycle(suspect));
+        let mut cycles: Vec<Vec<StuckPacket>> = Vec::new();
+        for cycle in standing.map(|lane| self.plane.cycle_from(lane)) {
+            if !cycles.iter().any(|other| other.contains(&cycle[0])) {
+                cycles.push(cycle);
+            }
+        }
+        let unbroken = cycles.iter().filter(|cycle| self.is_limited(cycle)).count();
+        self.deadlocks.broken = self.deadlocks.broken.saturating_sub(unbroken as u64);
+        if let Some(last) = cycles.into_iter().next() {
+            self.deadlocks.found = Some(last);
         }
     }
 }

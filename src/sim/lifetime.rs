@@ -95,9 +95,10 @@ impl Lifetimes {
         Some(self.switch).filter(|&limit| limit > 0)
     }
 
-    /// Whether a limit will discard a packet that heads a queue and waits for an output.
-    pub fn limits(&self, plane: &DataPlane, devices: &Devices, output: PortId) -> bool {
-        self.hoq_limit(devices, output).is_some() || self.switch_limit(plane, devices, output).is_some()
+    /// The limit that discards a packet that heads a queue and waits for an output, in ticks; none without one.
+    pub fn limit(&self, plane: &DataPlane, devices: &Devices, output: PortId) -> Option<Ticks> {
+        let limits = [self.hoq_limit(devices, output), self.switch_limit(plane, devices, output)];
+        limits.into_iter().flatten().min()
     }
 
     /// Notes when the head of a queue, which has just joined a line, expires.

@@ -157,6 +157,30 @@ fn lifetime_limits_break_the_deadlock_at_a_loss() {
     let (broken, discarded) = sim.limits_at_work();
     assert!(broken > 0 && discarded > 0, "{broken} {discarded}");
     assert!(sim.packets().lost_to_change >= discarded);
+    // What will break is no deadlock as long as the run goes on, and is one if it ends there.
+    assert_eq!((sim.deadlock(), sim.deadlock_limit_ns()), (None, None));
+    while sim.limits_at_work().0 == broken {
+        sim.run(sim.now_ns() + 1_000, false);
+    }
+    let broken = sim.limits_at_work().0;
+    sim.confirm_deadlock();
+    assert_eq!(sim.deadlock().expect("it has just closed").len(), 4);
+    assert_eq!((sim.limits_at_work().0, sim.deadlock_limit_ns()), (broken - 1, Some(65_536)));
+}
+
+/// One that a limit has broken is not found again.
+#[test]
+fn a_broken_deadlock_does_not_stand() {
+    let (fabric, tables, sm) = one_way_ring(4);
+    let config =
+        SimConfig { load: 1.0, data_vls: 1, buffer_credits: 20, hoq_lifetime_ns: 65_536, ..SimConfig::default() };
+    let mut sim = with_tables(&fabric, &tables, config, sm);
+    sim.run(2_000_000, false);
+    let broken = sim.limits_at_work().0;
+    run_dry(&mut sim);
+    sim.confirm_deadlock();
+    assert_eq!(sim.deadlock(), None);
+    assert!(sim.limits_at_work().0 >= broken);
 }
 
 #[test]

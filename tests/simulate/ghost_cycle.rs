@@ -59,6 +59,15 @@ fn rewriting_in_place_deadlocks_in_the_cycle_that_the_prover_names() {
     assert!(text.contains("DEADLOCKED"), "{text}");
 }
 
+/// With age limits as OpenSM sets them, the circle would break after a second. The run ends before, and is no success.
+#[test]
+fn a_deadlock_that_limits_would_break_after_the_run_is_one() {
+    let options = ["--remove-root", "--scheme", "in-place", "--devices", "standard", "--load", "0.3", GHOST_CYCLE];
+    let (code, text) = screen(&options);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("DEADLOCKED") && text.contains("a lifetime limit of 1.07 s would discard one of"), "{text}");
+}
+
 #[test]
 fn it_deadlocks_whatever_the_seed_and_every_deadlock_was_foreseen() {
     for departure in DEPARTURES {

@@ -214,7 +214,7 @@ fn columns_are_those_that_the_pages_define() {
         assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
     };
     reconfig(&["what-if", FABRIC, "--csv", &name(&file("losses.csv"))]);
-    let losses = documented("OPERATING.md", "The `--csv` file has a line\nfor each loss:");
+    let losses = documented("OPERATING.md", "The `--csv` file has\na line for each loss:");
     assert_eq!(header(&file("losses.csv")), losses);
     let campaign = "schema: reconfig.campaign/1\nfabrics: [\"torus:3x3,1\"]\nchanges: [root]\nschemes: [auto]\n\
                     loads: [0.1]\nseeds: {from: 7, count: 1}\nwarm_up_us: 10\naround_us: 30\n";

@@ -117,9 +117,13 @@ pub struct SimulationReport {
     /// When the deadlock was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadlock_ns: Option<u64>,
+    /// The lifetime limit, in nanoseconds, that would break the deadlock by discarding a packet of it, had the run
+    /// lasted longer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadlock_limit_ns: Option<u64>,
     /// The prover's earlier verdict on that cycle, for a single subnet.
     pub foresight: Option<Foresight>,
-    /// Deadlocks that lifetime limits broke by discarding.
+    /// Deadlocks that lifetime limits broke by discarding; not the one that ended the run.
     pub deadlocks_broken: u64,
     /// Packets that lifetime limits discarded.
     pub lifetime_discards: u64,

@@ -28,12 +28,11 @@ pub struct Pace {
     pub settle_ns: Option<u64>,
 }
 
-/// Prepares the cheapest change that is proved. It takes the full re-route in one wave if that is smaller than a repair.
-/// Otherwise it takes scheme `ordered`, if that is proved. Exception: after a loss it takes `double` if pairs of a
-/// switch and a LID are then without a path for less time in total. Sources follow the swap of `double` within
-/// `settle_ns`, or at once if that is 0. The notes of the plan say why the other scheme was
-/// passed over. Where the engine has no routing for what is left, the repair goes without its guide. The scheme of the
-/// input is not read.
+/// Prepares the cheapest change that is proved. It takes the full re-route in one wave if that is smaller than a
+/// repair. Otherwise it takes scheme `ordered`, if that is proved. Exception: after a loss it takes `double` if pairs
+/// of a switch and a LID are then without a path for less time in total. Sources follow the swap of `double` within
+/// `settle_ns`, or at once if that is 0. The notes of the plan say why the other scheme was passed over. Where the
+/// engine has no routing for what is left, the repair goes without its guide. The scheme of the input is not read.
 ///
 /// # Errors
 /// What [`ChangeError`] lists; where each scheme fails for a reason of its own, both reasons.

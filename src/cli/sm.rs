@@ -86,7 +86,7 @@ pub(super) struct Arguments {
     scheme: String,
     /// While idle, prepare plans for the loss of each switch and of each cable between switches, using at most this
     /// many MiB (1024 if no number is given), so that such a loss need not wait for planning [default: only on fabrics
-    /// where this takes seconds, such as most of up to some sixty switches, and at most 128 MiB].
+    /// where this takes seconds, such as a torus of 64 switches and 64 hosts, and at most 128 MiB].
     #[arg(long, value_name = "MIB", num_args = 0..=1, require_equals = true, default_missing_value = "1024", value_parser = clap::value_parser!(u32).range(1..))]
     foresee: Option<u32>,
     /// Prepare no plans for losses.

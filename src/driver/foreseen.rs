@@ -21,8 +21,8 @@ use std::time::Duration;
 /// How long a thread that pauses waits before it looks again.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Of [`ForesightScope::WhereCheap`]: rows (switches times owners of LIDs) of all plans together. Planning takes about a
-/// microsecond for each, so that a core is busy for some ten seconds after a change.
+/// Of [`ForesightScope::WhereCheap`]: rows (switches times owners of LIDs) of all plans together. Planning takes one to
+/// two microseconds for each, so that a core is busy for some twenty seconds after a change at most.
 const CHEAP_ROWS: usize = 10_000_000;
 /// Of [`ForesightScope::WhereCheap`]: about the bytes that plans take at most.
 const CHEAP_BYTES: usize = 128 << 20;
@@ -30,7 +30,7 @@ const CHEAP_BYTES: usize = 128 << 20;
 /// Where plans for losses are prepared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ForesightScope {
-    /// On fabrics on which that keeps a core busy for seconds only, such as most of up to some sixty switches.
+    /// On fabrics on which that keeps a core busy for seconds only.
     WhereCheap,
     /// On every fabric, as long as plans take at most about so many bytes; a running preparation needs memory on top.
     UpTo(usize),

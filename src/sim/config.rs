@@ -72,8 +72,8 @@ pub enum ArrivalProcess {
     #[default]
     Poisson,
     /// In bursts at the rate of the link, with silences between them: the number of messages of a burst is geometric.
-    /// The length of a silence is exponentially distributed; its mean gives the configured load. Within a burst a message
-    /// begins when the link would be done with the one before; with a mix, after the mean time of a message.
+    /// The length of a silence is exponentially distributed; its mean gives the configured load. Within a burst a
+    /// message begins when the link would be done with the one before; with a mix, after the mean time of a message.
     OnOff {
         /// The mean number of messages of a burst, 1 at least.
         burst: f64,

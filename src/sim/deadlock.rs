@@ -41,8 +41,8 @@ pub(super) struct Deadlocks {
     pub found: Option<Vec<StuckPacket>>,
     /// The run continues after a deadlock.
     pub outlasted: bool,
-    /// In lanes whose waits closed a cycle that a write to the tables, or a lifetime limit, may still open, in the order
-    /// of their latest closing; each at most once.
+    /// In lanes whose waits closed a cycle that a write to the tables, or a lifetime limit, may still open, by their
+    /// latest closing; each at most once.
     suspects: Vec<InLane>,
     /// How many cycles closed that lifetime limits break. Once [`Sim::confirm_deadlock`] has been called, without those
     /// that still stand.

@@ -202,6 +202,8 @@ struct Tally {
     arrivals: BTreeMap<String, usize>,
     /// What became of their changes.
     changes: BTreeMap<String, usize>,
+    /// Worlds in which no packet could be lost to a change.
+    lossless: usize,
 }
 
 impl Tally {
@@ -210,6 +212,7 @@ impl Tally {
     }
 
     fn add(&mut self, case: &Case, lived: &Lived) {
+        self.lossless += usize::from(!lived.may_lose);
         if case.setting.loss > 0.0 {
             Tally::count(&mut self.faults, "2 % of MADs lost");
         }
@@ -250,6 +253,8 @@ struct Lived {
     /// Devices that were switched off and on while no manager was there.
     offs: usize,
     changes: Vec<String>,
+    /// Whether packets could be lost to a change.
+    may_lose: bool,
 }
 
 /// Lives one case.
@@ -258,7 +263,7 @@ fn live(case: &Case) -> Lived {
     let mut rest = &events(&world, &case.events)[..];
     let (mut deaths, mut offs) = (case.deaths.iter(), case.offs.iter());
     let (mut port, mut journal) = (world.sm, Some(world.journal()));
-    let (mut lived, mut may_lose) = (Lived::default(), false);
+    let mut lived = Lived::default();
     loop {
         let death = deaths.next();
         let life: Life =
@@ -266,7 +271,7 @@ fn live(case: &Case) -> Lived {
         lived.arrivals.extend(life.arrival);
         lived.changes.extend(life.changes.iter().cloned());
         // Behind a fence who has not asked by then discards what it sends on the half that is left.
-        may_lose |= loses(case.setting, &life) || case.setting.fenced && life.moved_hosts();
+        lived.may_lose |= loses(case.setting, &life) || case.setting.fenced && life.moved_hosts();
         let stands_still = life.changes.iter().find(|change| change.starts_with("Failed"));
         let may_stand_still = case.setting.loss > 0.0 || !world.was_healthy();
         assert!(may_stand_still || stands_still.is_none(), "{case:?}: a change stands still: {life:?}");
@@ -275,7 +280,8 @@ fn live(case: &Case) -> Lived {
         rest = later;
         let Some(&(_, successor)) = death.filter(|_| life.was_killed) else {
             let at = format!("{case:?}, {:?}", lived.arrivals);
-            sound(&world, port, &life, may_lose || !world.was_whole() || !world.was_healthy(), &at);
+            lived.may_lose |= !world.was_whole() || !world.was_healthy();
+            sound(&world, port, &life, lived.may_lose, &at);
             return lived;
         };
         lived.killed.push(successor);
@@ -541,7 +547,8 @@ fn draw_some(cases: &impl Strategy<Value = Case>, config: Config) {
         tally.borrow_mut().add(&case, &live(&case));
         Ok(())
     });
-    let Tally { faults, arrivals, changes } = tally.into_inner();
+    let Tally { faults, arrivals, changes, lossless } = tally.into_inner();
     println!("{count} worlds, {seed:?}; faults {faults:?}; managers came as {arrivals:?}; changes {changes:?}");
+    println!("in {lossless} of them no packet may be lost to a change");
     outcome.unwrap_or_else(|failed| panic!("{seed:?}: {failed}"));
 }

@@ -1,12 +1,12 @@
 //! For how long `reconfig sm` answers nobody while it brings a large subnet through a loss: clients of the SA, other
 //! managers and users at the control socket wait that long at most, beside what the wire takes.
 //!
-//! `cargo run --release -p reconfig-measuring --bin deaf -- [TOPOLOGY]` runs the manager, with planning in a thread and a
-//! journal as the program has them, on a simulated subnet, by default of 972 switches: bring-up, the death of a spine,
-//! its return, a second manager's start, and a planned removal within which another spine dies. A stretch is what the
-//! manager does between two moments at which it would take a request. What counts is the processor's time of its
-//! thread, so that other work on the machine does not; the disk is waited for beside that, and up to 10 ms the thread
-//! that plans. It fails if a stretch is longer than anybody should have to wait.
+//! `cargo run --release -p reconfig-measuring --bin deaf -- [TOPOLOGY]` runs the manager, with planning in a thread and
+//! a journal as the program has them, on a simulated subnet, by default of 972 switches: bring-up, the death of a
+//! spine, its return, a second manager's start, and a planned removal within which another spine dies. A stretch is
+//! what the manager does between two moments at which it would take a request. What counts is the processor's time of
+//! its thread, so that other work on the machine does not; the disk is waited for beside that, and up to 10 ms the
+//! thread that plans. It fails if a stretch is longer than anybody should have to wait.
 
 use reconfig::change::engine_named;
 use reconfig::fabric::generate::{Options, Topology, generate};

@@ -678,6 +678,7 @@ impl Arguments {
             load: self.traffic.load,
             sim: self.sim_config(ends)?,
             worst_traffic: self.traffic.traffic == WORST,
+            traffic_name: super::permutation::NAMED.into_iter().find(|name| *name == self.traffic.traffic),
             hot_links: if self.csv.is_some() { usize::MAX } else { self.traffic.sources.hot_links.into() },
             connections,
             detection: self.management.detection()?,

@@ -49,6 +49,7 @@ fn pattern(traffic: TrafficReport) -> Option<String> {
     Some(match traffic {
         TrafficReport::Uniform => return None,
         TrafficReport::Permutation => "a permutation drawn by the seed".to_string(),
+        TrafficReport::Named { name, senders: of } => format!("the permutation `{name}`, of {}", senders(of)),
         TrafficReport::Pairs { senders: of } => format!("a permutation as given, of {}", senders(of)),
         TrafficReport::Worst { senders: of } => {
             format!("the permutation that the routing before serves worst, of {}", senders(of))

@@ -1,7 +1,7 @@
 //! Common parts of reports of simulated runs: phases, fates of packets, how a run ended.
 
 use super::quantity::{count, counted, duration, latency, percent, repaired, root_pair};
-use super::screen::{line, number, show, table};
+use super::screen::{number, show, table};
 use comfy_table::Cell;
 use reconfig::scenario::{Ending, Latency, Periods, PhaseReport, SimulationReport, SubnetChange};
 use reconfig::sim::PacketCounts;
@@ -89,11 +89,9 @@ fn fates_of(text: &mut String, packets: &PacketCounts, lost: &[(&str, u64)]) {
 }
 
 /// What switches discarded for its age, and the deadlocks that this broke.
-pub(super) fn ages(text: &mut String, discards: u64, broken: u64) {
-    if discards > 0 {
-        let (packets, broke) = (counted(discards, "packet"), broke(broken));
-        line(text, format_args!("lifetime limits discarded {packets}, among the lost or stranded{broke}"));
-    }
+pub(super) fn ages(discards: u64, broken: u64) -> Option<String> {
+    let (packets, broke) = (counted(discards, "packet"), broke(broken));
+    (discards > 0).then(|| format!("lifetime limits discarded {packets}, among the lost or stranded{broke}"))
 }
 
 /// The deadlocks that discarding broke, behind what was discarded.
@@ -118,6 +116,7 @@ pub(super) fn word(report: &SimulationReport) -> &'static str {
         (Ending::Aborted, _) => "aborted",
         (Ending::NotReached, _) => "not reached",
         (Ending::Completed, true) if report.is_silent() => "nothing sent",
+        (Ending::Completed, true) if report.proof.refusal.is_some() => "completed, not proved",
         (Ending::Completed, true) => "completed",
         (Ending::Completed, false) if report.strands().is_some() => "cuts hosts off",
         (Ending::Completed, false) if is_refused(report) => "not proved",

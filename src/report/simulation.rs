@@ -298,27 +298,35 @@ fn packets(text: &mut String, report: &SimulationReport) {
         return;
     }
     run::fates(text, &report.packets);
+    others(report).iter().for_each(|own| line(text, format_args!("{own}")));
+}
+
+/// What else became of packets and datagrams in a run with a change, where there is something to say of it: a line for
+/// each.
+pub(super) fn others(report: &SimulationReport) -> Vec<String> {
+    let mut lines = Vec::new();
     if let Some(QuestionCounts { sent, arrived, lost }) = report.questions {
         let [sent, arrived, lost] = [sent, arrived, lost].map(count);
-        line(text, format_args!("questions to switches: sent {sent}, arrived {arrived}, lost {lost}"));
+        lines.push(format!("questions to switches: sent {sent}, arrived {arrived}, lost {lost}"));
     }
     if let Some(GmpCounts { sent, arrived, lost }) = report.gmps {
         let [sent, arrived, lost] = [sent, arrived, lost].map(count);
-        line(text, format_args!("general management: sent {sent}, arrived {arrived}, lost {lost}"));
+        lines.push(format!("general management: sent {sent}, arrived {arrived}, lost {lost}"));
     }
     if report.misdelivered > 0 && report.settings.between.is_none() {
-        line(text, format_args!("misdelivered {}, counted as lost to the change", count(report.misdelivered)));
+        lines.push(format!("misdelivered {}, counted as lost to the change", count(report.misdelivered)));
     }
     for (why, number) in &report.relay_discards {
-        line(text, format_args!("routers discarded {} ({why}): among the lost or stranded", count(*number)));
+        lines.push(format!("routers discarded {} ({why}): among the lost or stranded", count(*number)));
     }
-    run::ages(text, report.lifetime_discards, report.deadlocks_broken);
+    lines.extend(run::ages(report.lifetime_discards, report.deadlocks_broken));
     if report.vl_stalls > 0 {
-        line(text, format_args!("lanes stalled (VLStallCount) {}", counted(report.vl_stalls, "time")));
+        lines.push(format!("lanes stalled (VLStallCount) {}", counted(report.vl_stalls, "time")));
     }
     if report.smps_dropped > 0 {
-        line(text, format_args!("VL 15 buffers had no room for {}", counted(report.smps_dropped, "SMP")));
+        lines.push(format!("VL 15 buffers had no room for {}", counted(report.smps_dropped, "SMP")));
     }
+    lines
 }
 
 fn deadlock(text: &mut String, report: &SimulationReport) {
@@ -334,16 +342,17 @@ fn deadlock(text: &mut String, report: &SimulationReport) {
         let place = format!("{} VL {} → {} VL {}", stuck.input, stuck.input_vl, stuck.output, stuck.output_vl);
         line(text, format_args!("  {place}  ({packet})"));
     }
-    if let Some(limit) = report.deadlock_limit_ns {
-        line(
-            text,
-            format_args!("a lifetime limit of {} would discard one of them; the run ends before", duration(limit)),
-        );
-    }
+    limit_in_words(report).iter().for_each(|own| line(text, format_args!("{own}")));
     if let Some(foresight) = &report.foresight {
         foreseen(text, foresight);
     }
     text.push('\n');
+}
+
+/// The lifetime limit that would have broken a deadlock.
+pub(super) fn limit_in_words(report: &SimulationReport) -> Option<String> {
+    let limit = report.deadlock_limit_ns?;
+    Some(format!("a lifetime limit of {} would discard one of them; the run ends before", duration(limit)))
 }
 
 /// Whether this is the cycle that the refusal named.
@@ -359,7 +368,9 @@ pub(super) fn how_foreseen(how: Foreseen) -> &'static str {
     match how {
         Foreseen::Named => "the cycle that the proof named beforehand, lane by lane",
         Foreseen::NamedOnOtherLanes => "the cycle that the proof named beforehand, on other lanes of the same ports",
-        Foreseen::Possible => "the proof names something else, but held this cycle possible too:",
+        Foreseen::Possible => {
+            "the refusal named another cycle; the proof held this one possible too, by these dependencies:"
+        }
         Foreseen::NotReached => "the proof stopped at another fault before it came to this cycle",
         Foreseen::Unclaimed => {
             "all of it is on the reserved level, where the plan assumes that management to switches pauses"

@@ -57,10 +57,10 @@ pub use exchange::{ExchangeReport, HostMessage, SteadySubnets};
 pub use outcome::{
     AdversaryReport, BetweenSettings, BinReport, BusyLink, ConnectionReport, DeviceReport, DisorderCause, Ending,
     EventReport, FabricMap, FabricSize, Fate, Foreseen, Foresight, HostLosses, Latency, LinkLoads, LongestOutage,
-    MapLink, MapNode, Marks, OutageReport, OvertakenReport, Periods, PhaseReport, PortLoad, ProofReport,
-    RelationReport, RenumberedPort, RouterPortReport, RouterReport, SCHEMA, SeriesReport, Settings, SimulationReport,
-    SmpReport, SourceReport, StuckReport, SubnetChange, SubnetReport, TakeoverChange, TakeoverReport, TrafficReport,
-    WholeProof, is_saturated,
+    ManagementReport, MapLink, MapNode, Marks, OutageReport, OvertakenReport, Periods, PhaseReport, PortLoad,
+    ProofReport, RelationReport, RenumberedPort, RouterPortReport, RouterReport, SCHEMA, SeriesReport, Settings,
+    SimulationReport, SmpReport, SourceReport, StuckReport, SubnetChange, SubnetReport, TakeoverChange, TakeoverReport,
+    TrafficReport, WholeProof, is_saturated,
 };
 pub use run::{plan, prepared, run};
 pub use setting::{Detection, Scenario, Standby};

@@ -11,13 +11,16 @@ use super::measures::{BEFORE, DURING, latency, link_loads, loads_between, period
 use super::outages::{hosts, outages, seldom_seen};
 use super::outcome::{
     BetweenSettings, ConnectionReport, DeviceReport, DisorderCause, Ending, EventReport, FabricSize, Foresight,
-    LinkLoads, OutageReport, OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort, SCHEMA, Settings,
-    SimulationReport, SmpReport, SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof, is_saturated,
+    LinkLoads, ManagementReport, OutageReport, OvertakenReport, Periods, PhaseReport, ProofReport, RenumberedPort,
+    SCHEMA, Settings, SimulationReport, SmpReport, SourceReport, StuckReport, SubnetChange, TrafficReport, WholeProof,
+    is_saturated,
 };
 use super::series::series;
+use super::setting::{Detection, Scenario};
 use super::setup::Setup;
 use super::subnet_setup::SubnetSetup;
 use crate::change::{Prepared, absent_rows, is_repair, served};
+use crate::driver::ComputeTime;
 use crate::fabric::subnets::Joined;
 use crate::fabric::{Fabric, NodeKind, PortId};
 use crate::ids::SubnetId;
@@ -189,7 +192,7 @@ pub(super) fn report_on(ran: &Ran<'_>) -> SimulationReport {
         hosts: hosts(setup, sim),
         renumbering,
         renumbered: moved.iter().filter_map(|own| renumbered(&first.whole, own)).collect(),
-        map: setup.between.is_none().then(|| map(first)),
+        map: (setup.each.len() == 1).then(|| map(first)),
         changes: reports,
     }
 }
@@ -410,7 +413,7 @@ fn settings(setup: &Setup<'_>, sim: &Sim, plans: &[&Vetted]) -> Settings {
     Settings {
         load: sim.load(),
         packet_bytes: config.packet_bytes,
-        traffic: TrafficReport::of(&config.traffic, scenario.worst_traffic),
+        traffic: TrafficReport::of(&config.traffic, scenario.worst_traffic, scenario.traffic_name),
         sources: sources(config),
         data_vls: config.data_vls,
         lmc: setup.each.iter().map(lmc).max().unwrap_or_default(),
@@ -427,6 +430,9 @@ fn settings(setup: &Setup<'_>, sim: &Sim, plans: &[&Vetted]) -> Settings {
         turn_back: !config.discards_turned_back,
         link_delay_ns: config.link_delay_ns,
         routing_delay_ns: config.routing_delay_ns,
+        replies: config.replies,
+        vl_stall_count: config.vl_stall_count,
+        management: management(scenario, config),
         between: setup.between.as_ref().map(|between| BetweenSettings {
             cross: scenario.cross,
             rule: between.levels.rule(),
@@ -434,6 +440,28 @@ fn settings(setup: &Setup<'_>, sim: &Sim, plans: &[&Vetted]) -> Settings {
             hop_limit: scenario.hop_limit,
             part_enforce: between.partitioning.as_ref().map(|own| own.enforce),
         }),
+    }
+}
+
+fn management(scenario: &Scenario, config: &SimConfig) -> ManagementReport {
+    ManagementReport {
+        smp_times: config.sma_times.clone(),
+        smi_processor_ns: config.smi_processor_ns,
+        vl15_buffer: config.vl15_buffer,
+        smp_loss: config.smp_loss,
+        smp_duplicates: config.smp_duplicate,
+        smp_delay_ns: config.smp_delay_ns,
+        sweep_factor: match scenario.detection {
+            Detection::Trap => None,
+            Detection::Sweep { factor } => Some(factor),
+        },
+        compute_ns: match scenario.computing {
+            ComputeTime::Given(ns) => Some(ns),
+            ComputeTime::Scaled => None,
+        },
+        poll_silence_ns: scenario.poll_silence_ns,
+        sources_move: config.sources_move,
+        monitor: config.monitor.clone(),
     }
 }
 

@@ -100,6 +100,8 @@ pub struct Scenario {
     /// Whether the traffic is the permutation that R serves worst ([`crate::tables::Crossings`]), whatever `sim`
     /// specifies.
     pub worst_traffic: bool,
+    /// The name of the permutation that `sim` specifies, if it has one, for the report.
+    pub traffic_name: Option<&'static str>,
     /// The number of busiest links between switches to report; 0: none.
     pub hot_links: usize,
     /// Connections that hosts set up from the start of the period *before* on, by their end ports, the active side
@@ -172,6 +174,7 @@ impl Scenario {
             load: None,
             sim: SimConfig::default(),
             worst_traffic: false,
+            traffic_name: None,
             hot_links: 0,
             connections: Vec::new(),
             detection: Detection::default(),

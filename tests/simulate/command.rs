@@ -31,7 +31,7 @@ pub(super) fn screen(arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 /// Runs with little traffic; the exit code and the object printed.
-fn json(arguments: &[&str]) -> (Option<i32>, Value) {
+pub(super) fn json(arguments: &[&str]) -> (Option<i32>, Value) {
     let output = simulate(&[arguments, &QUICK, &["--json", FABRIC]].concat());
     let value = serde_json::from_slice(&output.stdout);
     let value = value.unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
@@ -515,7 +515,10 @@ fn named_traffic_is_the_permutation_of_its_name() {
         let (own, written) = (run(name), run(&format!("permutation:{}", file.display())));
         assert_eq!(own["trace_hash"], written["trace_hash"], "{name}");
         let senders = (0..16).filter(|&rank| destination(rank) != rank).count();
-        assert_eq!(own["settings"]["traffic"], serde_json::json!({"pattern": "pairs", "senders": senders}), "{name}");
+        let told = serde_json::json!({"pattern": "named", "name": name, "senders": senders});
+        assert_eq!(own["settings"]["traffic"], told);
+        let told = serde_json::json!({"pattern": "pairs", "senders": senders});
+        assert_eq!(written["settings"]["traffic"], told, "{name}");
         traces.insert(own["trace_hash"].to_string());
     }
     for (asked, told) in [

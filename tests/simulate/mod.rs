@@ -26,6 +26,7 @@ mod repeated;
 mod reserved;
 mod roots;
 mod series;
+mod settings;
 mod several;
 mod slides;
 mod undivided;

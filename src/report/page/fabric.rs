@@ -157,7 +157,7 @@ fn figure(
                     @for stage in Stage::ALL.into_iter().filter(|_| !stages.is_empty()) {
                         span { (stage.mark()) " " (stage.word()) }
                     }
-                    @if !circle.is_empty() { span { i class="key bad" {} "a lane here waits for one of the next" } }
+                    @if !circle.is_empty() { span { b class="arrow bad" { "→ " } "a lane here waits for one of the next" } }
                     @if !stages.is_empty() { span { "2/5: two of its five waves are written" } }
                 }
             }

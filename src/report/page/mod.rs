@@ -228,7 +228,7 @@ fn headline(report: &SimulationReport, runs: usize) -> String {
 
 /// The runs as a table, the same charts for all on the same axes, and each in full.
 fn side_by_side(reports: &[SimulationReport]) -> Markup {
-    let end_ns = reports.iter().filter_map(|report| report.series.bins.last()).map(|bin| bin.end_ns).max();
+    let end_ns = reports.iter().map(sections::drawn_end_ns).max();
     let ids: Vec<String> = (0..reports.len()).map(|rank| format!("r{rank}")).collect();
     let runs: Vec<Run<'_>> = reports.iter().zip(&ids).map(|(report, id)| Run::new(report, id, end_ns)).collect();
     html! {

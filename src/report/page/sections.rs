@@ -2,7 +2,7 @@
 
 use super::super::compare;
 use super::super::quantity::{count, counted, duration, engine_pair, latency, percent, size_of};
-use super::super::simulation::how_foreseen;
+use super::super::simulation::{how_foreseen, limit_in_words, others};
 use super::super::unfinished::UnfinishedChange;
 use super::super::{adversary, later, run, series, subnets as several};
 use super::chart::{Chart, ChartLine, Form, PhaseBand, TimeAxis, TimeMark, axis_time, highest, line, px, short};
@@ -60,6 +60,9 @@ const LATENCY: Kind = Kind {
     label: |ns| axis_time(ns.round() as u64),
     tick: |ns| axis_time(ns.round() as u64),
 };
+
+/// The name of the moment when no source sends any more.
+const STOP: &str = "sources stop";
 
 const DISCARDS: Kind = Kind {
     id: "discards",
@@ -136,8 +139,10 @@ fn number(value: f64) -> String {
 impl<'a> Run<'a> {
     /// `end_ns` is where the time axis ends; by itself with the run.
     pub(super) fn new(report: &'a SimulationReport, id: &'a str, end_ns: Option<u64>) -> Run<'a> {
-        let (bins, marks) = (&report.series.bins[..], &report.series.marks);
-        let own_end = bins.last().map_or(1, |bin| bin.end_ns);
+        let marks = &report.series.marks;
+        let own_end = drawn_end_ns(report);
+        let bins = &report.series.bins;
+        let bins = &bins[..bins.iter().take_while(|bin| bin.end_ns <= own_end).count()];
         let band = |phase: &PhaseReport| PhaseBand {
             name: phase.name.clone(),
             start_ns: phase.start_ns,
@@ -164,9 +169,10 @@ impl<'a> Run<'a> {
             moment(begins, marks.during_ns.filter(|_| changes)),
             moment("first write", unfinished.map(|own| own.start_ns)),
             moment("deadlock", report.deadlock_ns),
-            moment("sources stop", marks.stop_ns),
+            moment(STOP, marks.stop_ns),
         ];
-        let moments = moments.into_iter().flatten().chain(later_marks(report)).collect();
+        let drawn = |own: TimeMark| TimeMark { at_ns: own.at_ns.min(own_end), ..own };
+        let moments = moments.into_iter().flatten().chain(later_marks(report)).map(drawn).collect();
         Run { report, id, course: TimeAxis { bins, bands, moments, end_ns: end_ns.unwrap_or(own_end) } }
     }
 
@@ -232,7 +238,13 @@ impl<'a> Run<'a> {
 
     /// What a reader is to know of a chart.
     fn note(&self, kind: &Kind) -> Option<String> {
-        let silent = self.report.outage.as_ref().map_or(0, |own| own.not_seen_again) as u64;
+        let outage = self.report.outage.as_ref();
+        if kind.id == LATENCY.id && outage.is_some_and(|own| own.pairs > 0) {
+            let why = "Only packets that arrive have a latency. It falls while pairs are without a way, because the rest \
+                       meets less traffic.";
+            return Some(why.to_string());
+        }
+        let silent = outage.map_or(0, |own| own.not_seen_again) as u64;
         (kind.id == PAIRS.id && silent > 0).then(|| {
             let pairs = counted(silent, "pair");
             format!(
@@ -310,8 +322,17 @@ impl<'a> Run<'a> {
                     (named("Cut off for good", &cut_off.iter().map(ToString::to_string).collect::<Vec<_>>(), "cutoff"))
                 }
                 @if cut_off.is_empty() && self.report.has_change() { p { "No end port is cut off." } }
-                @if let Some(map) = &self.report.map { (fabric::draw(map, &format!("{}-fabric", self.id), &Default::default(), "leaves")) }
+                @if let Some(map) = &self.report.map { (fabric::draw_circle(map, &format!("{}-fabric", self.id), &self.circle())) }
             }
+        }
+    }
+
+    /// The switches of the deadlock, or else of the cycle for which the proof was refused.
+    fn circle(&self) -> Vec<&str> {
+        let switch = |input: &'a str| input.rsplit_once('[').map_or(input, |(switch, _)| switch);
+        match &self.report.deadlock {
+            Some(stuck) => stuck.iter().map(|own| switch(&own.input)).collect(),
+            None => cycle::switches_of(self.report.proof.evidence.as_ref()),
         }
     }
 
@@ -447,6 +468,7 @@ impl<'a> Run<'a> {
                 (self.chart(&DISCARDS, None))
                 (self.chart(&PAIRS, None))
                 (table("What became of every packet", &["fate", "packets"], fates, false))
+                @if report.has_change() { @for own in others(report) { p { (parts::sentence(&own)) } } }
                 (self.hosts())
             }
         }
@@ -507,6 +529,7 @@ impl<'a> Run<'a> {
         html! {
             (cycle::stuck(cycle, &format!("{}-stuck", self.id)))
             (table(caption, &["held in", "waits for", "DLID", "SL", "sent at"], rows, false))
+            @if let Some(limit) = limit_in_words(self.report) { p { (parts::sentence(&limit)) } }
             @if let Some(foresight) = &self.report.foresight {
                 p { (parts::capital(how_foreseen(foresight.how))) @if !how_foreseen(foresight.how).ends_with(':') { "." } }
                 @if let (Foreseen::Possible, Some(cycle)) = (foresight.how, &foresight.cycle) {
@@ -604,16 +627,30 @@ impl<'a> Run<'a> {
 
     /// The bins as a table: what the charts show, for those who read numbers.
     fn bins(&self) -> Markup {
-        let rows = self.course.bins.iter().map(|bin| series::bin(bin).into_iter().map(TableField::plain).collect());
+        let bins = &self.report.series.bins;
+        let rows = bins.iter().map(|bin| series::bin(bin).into_iter().map(TableField::plain).collect());
         html! {
             section {
                 h2 { "In numbers" }
                 details class="bins" {
-                    summary { "Every chart in numbers: " (counted(self.course.bins.len() as u64, "bin")) " of " (duration(self.report.series.bin_ns)) }
+                    summary { "Every chart in numbers: " (counted(bins.len() as u64, "bin")) " of " (duration(self.report.series.bin_ns)) }
                     (table("The time series, with the columns of series.csv", &series::SERIES, rows, false))
                 }
             }
         }
+    }
+}
+
+/// Where the charts of a run end: with the run, or soon after its sources have stopped if it then waits long for packets
+/// that are stuck.
+pub(super) fn drawn_end_ns(report: &SimulationReport) -> u64 {
+    let bins = &report.series.bins;
+    let end_ns = bins.last().map_or(1, |bin| bin.end_ns);
+    let Some(stop_ns) = report.series.marks.stop_ns else { return end_ns };
+    let soon_ns = stop_ns + stop_ns / 20;
+    match bins.iter().find(|bin| bin.end_ns >= soon_ns) {
+        Some(bin) if end_ns > stop_ns + stop_ns / 4 => bin.end_ns,
+        _ => end_ns,
     }
 }
 
@@ -634,13 +671,14 @@ pub(super) fn shared(runs: &[Run<'_>]) -> Markup {
 }
 
 impl<'a> TimeAxis<'a> {
-    /// This axis without phase names, for which small charts have no room.
+    /// This axis with fewer names, for which small charts have no room.
     fn shared(&self) -> TimeAxis<'a> {
         let band = |band: &PhaseBand| PhaseBand { name: String::new(), ..*band };
         TimeAxis {
             bins: self.bins,
             bands: self.bands.iter().map(band).collect(),
-            moments: self.moments.clone(),
+            // The moment when sources stop is the same in all, and has no room for its name.
+            moments: self.moments.iter().filter(|own| own.name != STOP).cloned().collect(),
             end_ns: self.end_ns,
         }
     }

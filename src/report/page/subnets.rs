@@ -24,7 +24,7 @@ pub(super) fn simulated(report: &SimulationReport) -> Markup {
     let header = ["subnet", "prefix", "switches", "hosts", "cables", "LMC", "manager on"];
     html! {
         section {
-            h2 { "The subnets" }
+            h2 { @if report.subnets.len() > 1 { "The subnets" } @else { "The subnet" } }
             (table("Each subnet", &header, rows, false))
             @if !report.routers.is_empty() { (routers(report)) }
         }

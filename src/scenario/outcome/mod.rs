@@ -4,6 +4,7 @@
 mod map;
 mod outages;
 mod series;
+mod settings;
 mod takeover;
 
 use super::adversary::schedule::Schedule;
@@ -14,9 +15,7 @@ use crate::driver::PhaseRecord;
 use crate::fabric::Fabric;
 use crate::ids::{GidPrefix, Guid, Lid, Lmc};
 use crate::plan::Scheme;
-use crate::routers::{LevelsRule, PartEnforce};
-use crate::sim::{Dispersal, GmpCounts, MessageShare, OrderCounts, PacketCounts, QuestionCounts, Traffic, is_default};
-use crate::subnet::{DeviceProfile, DeviceSettings};
+use crate::sim::{GmpCounts, OrderCounts, PacketCounts, QuestionCounts, is_default};
 use crate::verify::across::{AcrossRefusal, AcrossStatistics};
 use crate::verify::{Cycle, Refusal, Witness};
 use serde::{Serialize, Serializer};
@@ -25,6 +24,7 @@ use std::collections::BTreeMap;
 pub use map::{FabricMap, Fate, MapLink, MapNode};
 pub use outages::{HostLosses, LongestOutage, OutageReport};
 pub use series::{BinReport, Marks, SeriesReport};
+pub use settings::{BetweenSettings, DeviceReport, ManagementReport, Settings, SourceReport, TrafficReport};
 pub use takeover::{TakeoverChange, TakeoverReport};
 
 /// The name and version of the JSON object.
@@ -273,88 +273,6 @@ impl FabricSize {
     }
 }
 
-/// The settings of a run.
-#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
-pub struct Settings {
-    /// Offered load, a fraction of each end port's rate.
-    pub load: f64,
-    /// Bytes in a packet.
-    pub packet_bytes: u16,
-    /// The traffic pattern.
-    pub traffic: TrafficReport,
-    /// How sources use their paths, unless it is one path for each destination and one packet in each message.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sources: Option<SourceReport>,
-    /// Data VLs.
-    pub data_vls: u8,
-    /// LID mask control, the largest of all subnets.
-    pub lmc: u8,
-    /// When switches choose output and lane.
-    pub latch: crate::sim::Latch,
-    /// Arming policy.
-    pub arming: String,
-    /// Drain observer.
-    pub drain: String,
-    /// What devices do by themselves.
-    pub devices: DeviceReport,
-    /// Whether end ports are meant to be cut off.
-    pub cut_off_meant: bool,
-    /// Length of the warm-up.
-    pub warm_up_ns: u64,
-    /// Length of the period *before*.
-    pub before_ns: u64,
-    /// Length of the period *after*.
-    pub after_ns: u64,
-    /// Packets that an end port may have waiting; beyond that its application waits.
-    pub send_queue: u16,
-    /// Input buffer of one lane, in credits of 64 bytes.
-    pub buffer_credits: u16,
-    /// Whether switches send back what should leave by the port that it came in by; else they discard it.
-    pub turn_back: bool,
-    /// Flight time of a link.
-    pub link_delay_ns: u32,
-    /// From the arrival of a packet's head at a switch to its request for an output.
-    pub routing_delay_ns: u32,
-    /// Settings between subnets, if there are several.
-    #[serde(flatten)]
-    pub between: Option<BetweenSettings>,
-}
-
-/// The profile of the devices, and what is in force of it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
-pub struct DeviceReport {
-    /// The profile.
-    pub profile: DeviceProfile,
-    /// The settings in force.
-    #[serde(flatten)]
-    pub in_force: DeviceSettings,
-    /// Those that were given and are not the profile's, by their options.
-    pub given: Vec<&'static str>,
-}
-
-impl DeviceReport {
-    /// The settings in force, beside the profile that the others come from.
-    pub fn new(profile: DeviceProfile, in_force: DeviceSettings) -> DeviceReport {
-        DeviceReport { profile, in_force, given: in_force.unlike(profile) }
-    }
-}
-
-/// Settings between subnets.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, schemars::JsonSchema)]
-pub struct BetweenSettings {
-    /// The share of the load for other subnets.
-    pub cross: f64,
-    /// What routers do with service levels.
-    pub rule: LevelsRule,
-    /// The number of layers into which service levels are divided.
-    pub layers: u8,
-    /// The hop limit that sources set.
-    pub hop_limit: u8,
-    /// The direction in which router ports enforce partitions, if there are any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub part_enforce: Option<PartEnforce>,
-}
-
 /// One subnet.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, schemars::JsonSchema)]
 pub struct SubnetReport {
@@ -518,73 +436,6 @@ pub struct Latency {
     pub p99: u64,
     /// Maximum.
     pub max: u64,
-}
-
-/// The traffic pattern, and the size of what a file specified.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, schemars::JsonSchema)]
-#[serde(tag = "pattern", rename_all = "kebab-case")]
-pub enum TrafficReport {
-    /// Every end port sends equally to every other.
-    Uniform,
-    /// A permutation drawn by the seed.
-    Permutation,
-    /// A given permutation.
-    Pairs {
-        /// The number of sending end ports.
-        senders: usize,
-    },
-    /// The permutation that the old routing serves worst.
-    Worst {
-        /// The number of sending end ports.
-        senders: usize,
-    },
-    /// A share goes to one end port, the rest is uniform.
-    HotSpot {
-        /// Rank of that end port.
-        destination: u32,
-        /// The share.
-        share: f64,
-    },
-    /// The packets of a trace.
-    Trace {
-        /// The number of packets.
-        packets: usize,
-    },
-}
-
-impl TrafficReport {
-    /// The report of a traffic pattern; its pairs do not show whether they are the worst.
-    pub(super) fn of(traffic: &Traffic, worst: bool) -> TrafficReport {
-        match traffic {
-            Traffic::Uniform => TrafficReport::Uniform,
-            Traffic::Permutation => TrafficReport::Permutation,
-            Traffic::Pairs(pairs) => {
-                let senders = pairs.iter().enumerate().filter(|&(rank, &partner)| rank != partner as usize).count();
-                if worst { TrafficReport::Worst { senders } } else { TrafficReport::Pairs { senders } }
-            }
-            &Traffic::HotSpot { destination, share } => TrafficReport::HotSpot { destination, share },
-            Traffic::Trace(entries) => TrafficReport::Trace { packets: entries.len() },
-        }
-    }
-}
-
-/// How sources use their paths, and when they send what.
-#[derive(Clone, PartialEq, Debug, Serialize, schemars::JsonSchema)]
-pub struct SourceReport {
-    /// The choice of LID pairs, their number, and what advances to the next pair.
-    #[serde(flatten)]
-    pub dispersal: Dispersal,
-    /// Whether all LIDs of an end port are paths, and not one half of them.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub undivided: bool,
-    /// Packets in a message.
-    pub message_packets: u16,
-    /// The sizes of messages, where they differ.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub message_mix: Vec<MessageShare>,
-    /// The mean number of messages of a burst, where they come in bursts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub burst: Option<f64>,
 }
 
 /// Loads of the channels between switches in a period, as fractions of their capacity.

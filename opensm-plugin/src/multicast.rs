@@ -10,20 +10,12 @@ use crate::memory::same_port;
 use crate::plans::{self, LayeredWays};
 use reconfig::fabric::{Fabric, NodeId, PortId};
 use reconfig::ids::{Guid, PortMask, PortNum};
-use reconfig::routing::{SpanningTree, choose_root, switch_order};
+use reconfig::routing::{FoundTree, SpanningTree, TreeSearch};
 use reconfig::tables::{Lft, TreeTurn};
 use reconfig::verify::{Refusal, TurnWait, UnicastWaits};
-use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-
-/// How many trees of shortest ways are tried at most.
-const TRIED: usize = 64;
-/// How many waits may be looked at while trees are grown cable by cable, where none of those is good: about a second.
-const WORK: usize = 400_000_000;
-/// The orders of engines by which trees are tried first.
-const ORDERS: [&str; 2] = ["up-down-robust", "up-down"];
 
 /// What a switch does with packets to a multicast LID: copies go to these ports, but for the one that they came in by.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -234,58 +226,30 @@ impl TreeBuilder {
         let waits = unicast.waits()?;
         // Switches hold rows of the tree before until all are written.
         let left = self.current.as_ref().map(|current| current.left(fabric)).unwrap_or_default();
-        let goes = |tree: &SpanningTree| waits.go_with(fabric, &tree.turns(fabric, &ends));
-        let goes_with_both = |tree: &SpanningTree| {
-            let turns = tree.turns(fabric, &ends);
-            waits.go_with(fabric, &[&turns[..], &left[..]].concat())
-        };
-        let mut nearest: Option<SpanningTree> = None;
-        let roots = LazyCell::new(|| SpanningTree::roots(fabric, &ends, takes_part));
-        let by_distance = (0..TRIED).map_while(|at| roots.get(at).copied());
-        let by_distance = by_distance.map(|root| SpanningTree::from_root(fabric, root, takes_part));
-        let likely = self.likely(fabric, &ends, &takes_part);
-        let good = likely.into_iter().chain(by_distance).filter(goes);
-        let found = good.inspect(|tree| nearest = nearest.take().or(Some(tree.clone()))).find(goes_with_both);
-        let found = found.or(nearest).or_else(|| {
-            let mut checks = WORK / (waits.count() + 1);
-            let mut goes_on = |turns: &[TreeTurn]| {
-                let is_left = checks > 0;
-                checks = checks.saturating_sub(1);
-                is_left && waits.go_with(fabric, turns)
-            };
-            let mut grown = roots.iter().map(|&root| SpanningTree::grown(fabric, root, takes_part, &mut goes_on));
-            grown.find(|tree| tree.reaches(&ends) && goes(tree))
-        });
-        if let Some(tree) = found {
-            return Ok(Current::of(unicast, switches, ends, tree, None));
-        }
-        let nearest = |&root: &NodeId| SpanningTree::from_root(fabric, root, takes_part);
-        let tree = roots.first().map(nearest).unwrap_or_default();
-        let rows = rows_of(&tree, fabric, 0, &ends.iter().map(|&end| (end, PortNum::ZERO)).collect::<Vec<_>>());
-        let ring = judge(fabric, &waits, &rows).map(|Ring { waits, .. }| {
-            format!(
-                "no tree was found that goes with the unicast ways; the one taken closes a ring: {}",
-                waits.join("; ")
-            )
-        });
-        Ok(Current::of(unicast, switches, ends, tree, ring))
-    }
-
-    /// The tree of before, and those that follow an order of the switches from the root that engines take.
-    fn likely(
-        &self,
-        fabric: &Fabric,
-        ends: &BTreeSet<NodeId>,
-        takes_part: &dyn Fn(NodeId) -> bool,
-    ) -> Vec<SpanningTree> {
         let before = self.current.as_ref();
         let before = before.and_then(|current| current.tree.translated(&current.fabric, fabric));
-        let before = before.and_then(|tree| tree.carried(fabric, takes_part));
-        let root = choose_root(fabric);
-        let orders = ORDERS.iter().filter_map(|engine| switch_order(engine, fabric, root?));
-        let by_order = orders.map(|order| SpanningTree::by_order(fabric, &order, takes_part));
-        before.into_iter().chain(by_order).filter(|tree| tree.reaches(ends)).collect()
+        let search = TreeSearch {
+            fabric,
+            takes_part: &takes_part,
+            ends: &ends,
+            before: before.as_ref(),
+            goes: &|turns| waits.go_with(fabric, turns),
+            waits: waits.count(),
+            also: &left,
+        };
+        let FoundTree { tree, goes } = search.run().unwrap_or_default();
+        let ring = if goes { None } else { ring_of(fabric, &waits, &ends, &tree) };
+        Ok(Current::of(unicast, switches, ends, tree, ring))
     }
+}
+
+/// The ring that a tree closes with unicast, in words.
+fn ring_of(fabric: &Fabric, waits: &UnicastWaits, ends: &BTreeSet<NodeId>, tree: &SpanningTree) -> Option<String> {
+    let rows = rows_of(tree, fabric, 0, &ends.iter().map(|&end| (end, PortNum::ZERO)).collect::<Vec<_>>());
+    judge(fabric, waits, &rows).map(|Ring { waits, .. }| {
+        let waits = waits.join("; ");
+        format!("no tree was found that goes with the unicast ways; the one taken closes a ring: {waits}")
+    })
 }
 
 impl Current {

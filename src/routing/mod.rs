@@ -4,9 +4,9 @@
 //! [`RoutingFunction`] with a route from every switch with a demanded port to every demanded port, or an error that
 //! names what cannot be connected. An engine never falls back to another one; a list of engines that the user gave
 //! ([`FirstOf`]) does. The same input gives the same tables: ties are broken by load, then by port number. Engines
-//! promise freedom from deadlock; `verify` checks it. Trees for multicast ([`SpanningTree`]) follow an engine's order
-//! of the switches where it has one. Deliberately omitted: LIDs (`lid` realises a function), the input port (InfiniBand
-//! forwards by DLID alone).
+//! promise freedom from deadlock; `verify` checks it. Trees for multicast ([`SpanningTree`]) are searched for along the
+//! engines' orders of the switches first ([`TreeSearch`]). Deliberately omitted: LIDs (`lid` realises a function), the
+//! input port (InfiniBand forwards by DLID alone).
 
 mod acyclic;
 mod connectivity;
@@ -37,6 +37,7 @@ mod spanning_tree;
 mod spread;
 mod switch_graph;
 mod switch_tree;
+mod tree_search;
 mod turn_search;
 mod up_down;
 mod up_down_paths;
@@ -59,6 +60,7 @@ pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, chosen_root, en
 pub use shortest_widest::ShortestWidest;
 pub use smart::{Smart, SmartOptimum, SmartTurns};
 pub use spanning_tree::SpanningTree;
+pub use tree_search::{FoundTree, TreeSearch};
 pub use up_down::{UpDown, choose_root};
 pub use up_down_paths::{UpDownBalanced, UpDownRandom};
 pub use up_down_robust::UpDownRobust;
@@ -202,9 +204,15 @@ pub trait Engine: Send + Sync {
     /// Demanded ports are not connected, or parameters do not suit the fabric.
     fn route(&self, fabric: &Fabric, demand: &Demand) -> Result<RoutingFunction, RouteError>;
 
-    /// The root that it was given, if it has an order of switches; else it chooses one by itself ([`chosen_root`]).
+    /// The root that it was given, if it has an order of switches; else it chooses one by itself
+    /// ([`Engine::chosen_root`]).
     fn given_root(&self) -> Option<NodeId> {
         None
+    }
+
+    /// The root that it chooses for ways between all end ports, if none is given; none without switches.
+    fn chosen_root(&self, fabric: &Fabric) -> Option<NodeId> {
+        choose_root(fabric)
     }
 
     /// The switches that are connected to `root`, in the order by which its routes go up to the front of that order and

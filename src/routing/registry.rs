@@ -3,7 +3,7 @@
 use super::legal::TurnModel;
 use super::{
     Dfsssp, Engine, FatTree, FullyExplicit, LTurn, Lash, MinHop, MultipleRoots, Nue, PathEngine, PathSelection,
-    RouteError, ShortestWidest, Smart, UpDown, UpDownBalanced, UpDownRandom, UpDownRobust, choose_root,
+    RouteError, ShortestWidest, Smart, UpDown, UpDownBalanced, UpDownRandom, UpDownRobust,
 };
 use super::{
     dfsssp, fat_tree, fully_explicit, l_turn, lash, min_hop, multiple_roots, nue, path_selection, shortest_widest,
@@ -200,16 +200,17 @@ pub fn engine_named(name: &str, parameters: &Parameters) -> Result<EngineKind, R
 
 /// [`Engine::switch_order`] of an engine by name; none if its routes depend on sources, or there is no such engine.
 pub fn switch_order(engine: &str, fabric: &Fabric, root: NodeId) -> Option<Vec<NodeId>> {
-    match engine_named(engine, &Parameters::default()) {
-        Ok(EngineKind::ByDestination(engine)) => engine.switch_order(fabric, root),
-        Ok(EngineKind::ByPath(_)) | Err(_) => None,
-    }
+    by_destination_named(engine)?.switch_order(fabric, root)
 }
 
-/// The root that an engine by name chooses if none is given.
+/// [`Engine::chosen_root`] of an engine by name; none if its routes depend on sources, or there is no such engine.
 pub fn chosen_root(engine: &str, fabric: &Fabric) -> Option<NodeId> {
-    match engine {
-        up_down_robust::NAME => up_down_robust::quiet_root(fabric, &fabric.end_ports().collect::<Vec<_>>()),
-        _ => choose_root(fabric),
+    by_destination_named(engine)?.chosen_root(fabric)
+}
+
+fn by_destination_named(name: &str) -> Option<Box<dyn Engine>> {
+    match engine_named(name, &Parameters::default()) {
+        Ok(EngineKind::ByDestination(engine)) => Some(engine),
+        Ok(EngineKind::ByPath(_)) | Err(_) => None,
     }
 }

@@ -41,13 +41,17 @@ impl Engine for UpDownRobust {
         self.root
     }
 
+    fn chosen_root(&self, fabric: &Fabric) -> Option<NodeId> {
+        quiet_root(fabric, &fabric.end_ports().collect::<Vec<_>>())
+    }
+
     fn switch_order(&self, fabric: &Fabric, root: NodeId) -> Option<Vec<NodeId>> {
         order_by(fabric, root, robust)
     }
 }
 
 /// The root that the engine chooses for ways between `ports`.
-pub(super) fn quiet_root(fabric: &Fabric, ports: &[PortId]) -> Option<NodeId> {
+fn quiet_root(fabric: &Fabric, ports: &[PortId]) -> Option<NodeId> {
     let graph = SwitchGraph::of(fabric);
     let roots = best_roots(&graph, &bearers(fabric, &graph, ports));
     let first = *roots.first()?;

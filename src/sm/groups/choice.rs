@@ -2,22 +2,14 @@
 //!
 //! A packet of multicast stands in a switch until its last copy has left, so trees and unicast can wait for each other
 //! in a ring. The reserved lane carries only groups and management to switches (claim K.2), and the tree must close no
-//! ring with these. Candidates are the previous tree, one along the order that engines route by, one of shortest ways,
-//! and one grown cable by cable. Pure; the search is bounded.
+//! ring with these. The search itself is `routing`'s ([`TreeSearch`]), as OpenSM's plugin has it too. Pure.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::ReservedLevel;
-use crate::routing::{SpanningTree, choose_root, chosen_root, switch_order};
+use crate::routing::{SpanningTree, TreeSearch};
 use crate::tables::{SubnetTables, TreeTurn};
 use crate::verify::{self, UnicastWaits};
 use std::collections::BTreeSet;
-
-/// The most trees of shortest ways that are tried.
-const TRIED: usize = 64;
-/// The most waits that are looked at while trees are grown cable by cable: about a second of work.
-const WORK: usize = 400_000_000;
-/// The orders of engines by which trees are tried first.
-const ORDERS: [&str; 2] = ["up-down-robust", "up-down"];
 
 /// The facts by which a tree is chosen.
 pub(super) struct TreeInput<'a> {
@@ -43,41 +35,18 @@ pub(super) fn choose(input: &TreeInput<'_>) -> Option<ChosenTree> {
     let TreeInput { fabric, tables, level, switches, before } = *input;
     let takes_part = |node: NodeId| switches.contains(&node) && fabric.node(node).present;
     let ends = bearing(fabric, switches);
-    let carried = before.and_then(|tree| tree.carried(fabric, takes_part));
     let (waits, alone) = match waits(fabric, tables, level) {
         Ok(waits) => (Some(waits), None),
         Err(why) => (None, Some(why)),
     };
-    let goes = |tree: &SpanningTree| {
-        let turns = tree.turns(fabric, &ends);
-        waits.as_ref().is_none_or(|waits| waits.go_with(fabric, &turns))
-    };
-    let by_order = ORDERS.iter().filter_map(|engine| {
-        let root = chosen_root(engine, fabric).or_else(|| choose_root(fabric))?;
-        Some(SpanningTree::by_order(fabric, &switch_order(engine, fabric, root)?, takes_part))
-    });
-    let likely = carried.into_iter().chain(by_order).filter(|tree| tree.reaches(&ends));
-    if let Some(tree) = likely.into_iter().find(goes) {
-        return Some(ChosenTree { tree, unproved: alone });
-    }
-    let roots = SpanningTree::roots(fabric, &ends, takes_part);
-    let first = *roots.first()?;
-    let by_distance = roots.iter().take(TRIED).map(|&root| SpanningTree::from_root(fabric, root, takes_part));
-    let good = by_distance.filter(|tree| tree.reaches(&ends)).find(goes).or_else(|| {
-        let waits = waits.as_ref()?;
-        let mut checks = WORK / (waits.count() + 1);
-        let mut goes_on = |turns: &[TreeTurn]| {
-            let is_left = checks > 0;
-            checks = checks.saturating_sub(1);
-            is_left && waits.go_with(fabric, turns)
-        };
-        let mut grown = roots.iter().map(|&root| SpanningTree::grown(fabric, root, takes_part, &mut goes_on));
-        grown.find(|tree| tree.reaches(&ends)).filter(goes)
-    });
+    let goes = |turns: &[TreeTurn]| waits.as_ref().is_none_or(|waits| waits.go_with(fabric, turns));
+    let count = waits.as_ref().map_or(0, UnicastWaits::count);
+    let search =
+        TreeSearch { fabric, takes_part: &takes_part, ends: &ends, before, goes: &goes, waits: count, also: &[] };
+    let found = search.run()?;
     let ring = "no tree of switches was found that closes no ring of waits with management to switches";
-    let unproved = if good.is_some() { alone } else { Some(alone.unwrap_or_else(|| ring.to_string())) };
-    let nearest = || SpanningTree::from_root(fabric, first, takes_part);
-    Some(ChosenTree { tree: good.unwrap_or_else(nearest), unproved })
+    let unproved = if found.goes { alone } else { Some(alone.unwrap_or_else(|| ring.to_string())) };
+    Some(ChosenTree { tree: found.tree, unproved })
 }
 
 /// The waits of unicast packets on the level.
@@ -89,13 +58,9 @@ fn waits(fabric: &Fabric, tables: &SubnetTables, level: ReservedLevel) -> Result
     }
 }
 
-/// The switches with end ports that the first of them reaches.
+/// The switches with end ports.
 fn bearing(fabric: &Fabric, switches: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
     let is_host = |port: PortId| fabric.neighbour(port).is_some_and(|other| !fabric.node(other).is_switch());
     let bears = |switch: &NodeId| fabric.ports_of(*switch).any(is_host);
-    let bearing: BTreeSet<NodeId> = switches.iter().copied().filter(bears).collect();
-    // A part of the fabric that is cut off cannot be reached, and must not make every tree fail.
-    let start = bearing.first().copied();
-    let reached = start.map(|start| SpanningTree::from_root(fabric, start, |node| switches.contains(&node)));
-    reached.map_or_else(BTreeSet::new, |tree| bearing.into_iter().filter(|&end| tree.has(end)).collect())
+    switches.iter().copied().filter(bears).collect()
 }

@@ -6,7 +6,7 @@
 
 use reconfig::change::engine_listed;
 use reconfig::ids::Guid;
-use reconfig::routing::{MOST_LAYERS, Parameters};
+use reconfig::routing::{MANAGER_ENGINES, MOST_LAYERS, Parameters};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -122,7 +122,7 @@ pub struct PluginConfig {
 
 impl Default for PluginConfig {
     fn default() -> PluginConfig {
-        let engines = ["fat-tree", "up-down-robust"].map(str::to_string).to_vec();
+        let engines = MANAGER_ENGINES.map(str::to_string).to_vec();
         let (on_refusal, multicast) = (OnRefusal::default(), Multicast::default());
         PluginConfig { engines, on_refusal, renew: true, multicast, evidence: None, metrics: None, layers: None }
     }

@@ -10,7 +10,7 @@ use reconfig::fabric::Fabric;
 use reconfig::ids::{Lmc, Sl};
 use reconfig::plan::{Arming, LanePartition, MovedBy, Observer, Policy, Scheme, SmpRate, TurnedBack, UnknownName};
 use reconfig::routers::{LevelsRule, PartEnforce};
-use reconfig::routing::{ENGINES, Engine, FirstOf, Imported, Parameters};
+use reconfig::routing::{ENGINES, Engine, FirstOf, Imported, MANAGER_ENGINES, Parameters};
 use reconfig::scenario::Engines;
 use reconfig::sim::SimConfig;
 use reconfig::subnet::{DeviceProfile, DeviceSettings, SourceControl};
@@ -67,8 +67,8 @@ impl EngineArguments {
     }
 
     /// The engine before the change, and the one after it; `own` names the command's default engines.
-    pub(super) fn engines_or(&self, own: &str) -> Result<Engines, Failure> {
-        let own: Vec<String> = own.split(',').map(str::to_string).collect();
+    pub(super) fn engines_or(&self, own: &[&str]) -> Result<Engines, Failure> {
+        let own: Vec<String> = own.iter().map(ToString::to_string).collect();
         let before = self.listed(if self.engine.is_empty() { &own } else { &self.engine })?;
         let after = self.to_engine.as_ref().map(|name| self.listed(slice::from_ref(name))).transpose()?;
         Ok(Engines { after: after.unwrap_or_else(|| before.clone()), before })
@@ -146,8 +146,10 @@ pub(super) enum SourcesChoice {
     Told,
 }
 
-/// The engines of a subnet manager: fat trees by their own; elsewhere up*/down* by the order that outlives its root.
-pub(super) const MANAGERS_ENGINES: &str = "fat-tree,up-down-robust";
+/// The engines of a subnet manager, as a user lists them.
+pub(super) fn managers_engines() -> String {
+    MANAGER_ENGINES.join(",")
+}
 
 /// The rate at which SMPs are served.
 #[derive(Clone, Copy, Debug, Args)]

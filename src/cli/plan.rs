@@ -20,7 +20,7 @@ use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Dep
 use reconfig::fabric::difference::{Recabling, UnionError, union, union_recabled};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::plan::Plan;
-use reconfig::routing::{ENGINES, Imported};
+use reconfig::routing::{DEFAULT_ENGINE, Imported};
 use reconfig::scenario::{DeviceReport, Element, Moves};
 use reconfig::subnet::{DeviceProfile, DeviceSettings};
 use reconfig::verify::{self, Binding};
@@ -46,7 +46,7 @@ cannot be planned at all.")]
 #[command(mut_arg("drain", |option| choice::by_default(option, "token; with --devices standard lifetime")))]
 #[command(mut_arg("sources", |option| choice::by_default(option, "told; with --devices standard fence")))]
 #[command(mut_arg("window", |option| choice::by_default(option, "one per device; with --devices standard 16")))]
-#[command(mut_arg("engine", |option| choice::by_default(option, ENGINES[0].name)))]
+#[command(mut_arg("engine", |option| choice::by_default(option, DEFAULT_ENGINE)))]
 pub(super) struct Arguments {
     /// The fabric before: a file in any form of docs/READING.md; `-` is standard input.
     before: PathBuf,
@@ -187,7 +187,7 @@ impl Arguments {
 
     /// The name of the engine that made the tables in force.
     fn engine_in_force(&self) -> &'static str {
-        if self.from.is_given() { Imported::NAME } else { self.engine.name_or(ENGINES[0].name) }
+        if self.from.is_given() { Imported::NAME } else { self.engine.name_or(DEFAULT_ENGINE) }
     }
 
     fn departure(&self) -> Departure {
@@ -230,7 +230,7 @@ impl Arguments {
     fn draw(&self, (before, captured): (Fabric, Captured), common: Common) -> Result<Outcome, Failure> {
         let (after, plugged) = self.after(&before, &captured, common)?;
         let sm = self.sm.as_ref().map(|name| find_node(&before, name)).transpose()?;
-        let mut engines = self.from.engines(&before, self.engine.engines_or(ENGINES[0].name)?)?;
+        let mut engines = self.from.engines(&before, self.engine.engines_or(&[DEFAULT_ENGINE])?)?;
         if let Some(tables) = self.tables_after(&before, &after)? {
             engines.after = Arc::new(tables);
         }

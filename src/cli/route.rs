@@ -17,7 +17,7 @@ use reconfig::fabric::format::{self, Format};
 use reconfig::fabric::subnets::Subnet;
 use reconfig::ids::Lmc;
 use reconfig::lid::{self, Guid2Lid, Heuristic};
-use reconfig::routing::{self, ENGINES, Engine, EngineKind, Parameters};
+use reconfig::routing::{self, DEFAULT_ENGINE, ENGINES, Engine, EngineKind, Parameters};
 use reconfig::scenario::FabricMap;
 use reconfig::tables::Selection;
 use reconfig::tables::dump::{write_fdbs, write_lfts, write_path_sls, write_random, write_sl_to_vl, write_subnet};
@@ -321,7 +321,7 @@ impl WorstArguments {
 
 impl EngineChoice {
     pub(super) fn kind(&self, fabric: &Fabric) -> Result<EngineKind, Failure> {
-        let name = self.engine.as_deref().unwrap_or(ENGINES[0].name);
+        let name = self.engine.as_deref().unwrap_or(DEFAULT_ENGINE);
         let root = self.root.as_ref().map(|root| find_node(fabric, root)).transpose()?;
         if let Some(root) = root {
             if !ENGINES.iter().any(|entry| entry.name == name && entry.rooted) {

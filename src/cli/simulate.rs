@@ -28,7 +28,7 @@ use reconfig::fabric::Fabric;
 use reconfig::fabric::subnets::Subnets;
 use reconfig::ids::SubnetId;
 use reconfig::plan::{Policy, Scheme};
-use reconfig::routing::{ENGINES, Imported};
+use reconfig::routing::{DEFAULT_ENGINE, Imported};
 use reconfig::scenario::{
     self, Accounting, Departure, Element, Engines, LaterEvent, LinkLoads, Moves, Periods, Scenario, ScenarioChange,
     ScenarioError, Settings, SimulationReport, adversary,
@@ -118,7 +118,7 @@ pub(super) struct Arguments {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Method", mut_arg("engine", |option| choice::by_default(option, ENGINES[0].name)))]
+#[command(next_help_heading = "Method", mut_arg("engine", |option| choice::by_default(option, DEFAULT_ENGINE)))]
 struct MethodArguments {
     /// Scheme that installs the new routing: double, ordered (forwarding entries only, in proved waves), static or
     /// in-place; auto uses ordered if it is proved, else double.
@@ -431,7 +431,7 @@ struct Routings {
 
 impl Routings {
     fn engines(&self) -> Result<Engines, Failure> {
-        let mut engines = self.engine.engines_or(ENGINES[0].name)?;
+        let mut engines = self.engine.engines_or(&[DEFAULT_ENGINE])?;
         if let Some(running) = &self.running {
             engines.before = Arc::new(running.clone());
         }

@@ -18,7 +18,7 @@ use reconfig::ids::{Guid, Half, Lmc};
 use reconfig::journal::{Journal, JournalError};
 use reconfig::lid::{self, Guid2Lid};
 use reconfig::plan::Policy;
-use reconfig::routing::{Engine, Parameters};
+use reconfig::routing::{Engine, FALLBACK_ENGINE, MANAGER_ENGINES, Parameters};
 use reconfig::sa::{PathCapacity, PathRate, Remote};
 use reconfig::sm::election::{ElectionRules, Rank};
 use reconfig::sm::pace::SweepPolicy;
@@ -39,9 +39,6 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
-/// The engine that takes over if the chosen engines find no routing.
-const FALLBACK_ENGINE: &str = "up-down-robust";
-
 /// How long a manager may take to stop if nothing is pending, and if it must finish a change, its retired half or a
 /// recovery. The longer time is shorter than `TimeoutStopSec` of the service.
 const STOP_OWING_NOTHING: Duration = Duration::from_secs(1);
@@ -61,6 +58,7 @@ Examples:
   reconfig sm --subnet-prefix fec0000000000001 --prefix-routes /etc/opensm/prefix-routes.conf
 
 Exit codes: 0 stopped on request; 2 wrong usage; 3 the port failed, a change was left unfinished or end ports closed, or with --once the subnet could not be brought up.")]
+#[command(mut_arg("engine", |option| choice::by_default(option, &choice::managers_engines())))]
 #[command(mut_arg("devices", |option| choice::by_default(option, "standard")))]
 #[command(mut_arg("drain", |option| choice::by_default(option, "lifetime; with --devices agents token")))]
 #[command(mut_arg("sources", |option| choice::by_default(option, "fence; with --devices agents told")))]
@@ -74,7 +72,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     once: bool,
     /// Routing engine, or several in order of preference: the first that can route the subnet is used.
-    #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = choice::MANAGERS_ENGINES, value_parser = choice::engine_names())]
+    #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_values = MANAGER_ENGINES, hide_default_value = true, value_parser = choice::engine_names())]
     engine: Vec<String>,
     /// Do not fall back. By default, engine up-down-robust and scheme auto take over if the chosen engine or scheme
     /// yields nothing that is proved; the log and `reconfig status` report it.

@@ -1,8 +1,8 @@
 //! `reconfig what-if`: the effect of losing each switch and cable.
 
 use super::choice::{
-    self, DeviceArguments, EngineArguments, FromArguments, MANAGERS_ENGINES, PartitionArguments, RateArguments,
-    ReservedArguments, TurnBackArguments,
+    self, DeviceArguments, EngineArguments, FromArguments, PartitionArguments, RateArguments, ReservedArguments,
+    TurnBackArguments,
 };
 use super::element::find_node;
 use super::input::read_fabric;
@@ -17,6 +17,7 @@ use anyhow::anyhow;
 use reconfig::change::{self, AfterLoss, Captures, CapturesError, Departure, Judges, Loss, Pace, WhatIf};
 use reconfig::fabric::{Fabric, NodeId, NodeRole, PortId};
 use reconfig::plan::Scheme;
+use reconfig::routing::MANAGER_ENGINES;
 use reconfig::scenario::{DeviceReport, FabricSize};
 use reconfig::subnet::DeviceProfile;
 use std::collections::BTreeSet;
@@ -62,7 +63,7 @@ cannot be proved, a file cannot be written, or planning was interrupted; 130 it 
 #[command(mut_arg("drain", |option| choice::by_default(option, "lifetime; with --devices agents token")))]
 #[command(mut_arg("sources", |option| choice::by_default(option, "fence; with --devices agents told")))]
 #[command(mut_arg("window", |option| choice::by_default(option, "16; with --devices agents one per device")))]
-#[command(mut_arg("engine", |option| choice::by_default(option, MANAGERS_ENGINES)))]
+#[command(mut_arg("engine", |option| choice::by_default(option, &choice::managers_engines())))]
 pub(super) struct Arguments {
     /// The fabric: a file in any form of docs/READING.md; `-` is standard input.
     fabric: PathBuf,
@@ -150,7 +151,7 @@ impl Arguments {
     fn look(&self, fabric: &Fabric) -> Result<WhatIfReport, Failure> {
         let captured = fabric;
         let sm = self.sm.as_ref().map(|name| find_node(fabric, name)).transpose()?;
-        let engines = self.from.engines(fabric, self.engine.engines_or(MANAGERS_ENGINES)?)?;
+        let engines = self.from.engines(fabric, self.engine.engines_or(&MANAGER_ENGINES)?)?;
         let profile = self.devices.devices_or(DeviceProfile::Standard);
         self.devices.check(profile)?;
         let settings = self.rate.over(self.devices.settings(profile));
@@ -361,7 +362,8 @@ fn replay(dies: &[String], line: impl IntoIterator<Item = OsString>) -> String {
         }
     }
     let named = |option: &str| arguments.iter().any(|own| own.split('=').next() == Some(option));
-    let defaults = [("--engine", MANAGERS_ENGINES), ("--devices", "standard"), ("--scheme", "auto")];
+    let engines = choice::managers_engines();
+    let defaults = [("--engine", &engines[..]), ("--devices", "standard"), ("--scheme", "auto")];
     let missing: Vec<_> = defaults.into_iter().filter(|(option, _)| !named(option)).collect();
     arguments.extend(missing.into_iter().flat_map(|(option, value)| [option, value]).map(str::to_string));
     for element in dies {

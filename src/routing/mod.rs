@@ -56,7 +56,10 @@ pub use min_hop::MinHop;
 pub use multiple_roots::MultipleRoots;
 pub use nue::Nue;
 pub use path_selection::{PathSelection, Removed, SelectedPairs, SelectionRule, Ties};
-pub use registry::{ENGINES, EngineEntry, EngineKind, Parameters, chosen_root, engine_named, of_opensm, switch_order};
+pub use registry::{
+    DEFAULT_ENGINE, ENGINES, EngineEntry, EngineKind, FALLBACK_ENGINE, MANAGER_ENGINES, Parameters, chosen_root,
+    engine_named, of_opensm, switch_order,
+};
 pub use shortest_widest::ShortestWidest;
 pub use smart::{Smart, SmartOptimum, SmartTurns};
 pub use spanning_tree::SpanningTree;

@@ -56,7 +56,17 @@ fn by_path(engine: impl PathEngine + 'static) -> EngineKind {
     EngineKind::ByPath(Box::new(engine))
 }
 
-/// All engines; the first is the default.
+/// The engine of a single change, if none is given.
+pub const DEFAULT_ENGINE: &str = up_down::NAME;
+
+/// The engines of a running manager, and of OpenSM's plugin, if none are given, in the order in which they are tried:
+/// fat trees by their own; elsewhere up*/down* by the order that outlives its root.
+pub const MANAGER_ENGINES: [&str; 2] = [fat_tree::NAME, FALLBACK_ENGINE];
+
+/// The engine that takes over if those of a manager find no routing.
+pub const FALLBACK_ENGINE: &str = up_down_robust::NAME;
+
+/// All engines.
 pub const ENGINES: &[EngineEntry] = &[
     EngineEntry {
         name: up_down::NAME,

@@ -117,7 +117,7 @@ pub type LayeredWays = Option<Arc<PathLayers>>;
 
 /// Tables on as many lanes as the fabric has, each service level in turn on its own, sources on the lower half.
 fn on_lanes(fabric: &Fabric, lfts: Vec<Arc<Lft>>) -> SubnetTables {
-    let table = Lanes::of_fabric(fabric, None).steady(policy().partition);
+    let table = Lanes::steady_table(fabric, &policy());
     let mut tables = SubnetTables::new(fabric, table, Half::Lower);
     tables.lfts = lfts;
     tables

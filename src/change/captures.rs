@@ -231,7 +231,7 @@ pub(super) fn begun<'a>(captures: &Captures<'a>, bring_up: &BringUp, union: Unio
     // at all.
     let both_halves =
         captures.settle_ns.is_some() && function.path_layers().is_none() && whole.fabric.has_both_halves();
-    let steady = Lanes::of_fabric(&whole.fabric, captures.policy.reserved_sl).steady(captures.policy.partition);
+    let steady = Lanes::steady_table(&whole.fabric, &captures.policy);
     let tables = lid::bring_up(&whole.fabric, &function, data_vls(&whole.fabric)).on_lanes(steady);
     let note = assumed.or_else(|| absent_rows(&before, &tables.lfts).map(|absent| absent.to_string()));
     let input = ChangeInput {

@@ -618,8 +618,7 @@ fn name_cable(fabric: &Fabric, end: PortId) -> String {
 /// The tables in force, with nothing said of what has come: it forwards nothing, and its ports carry no data yet.
 fn blanked(input: &ChangeInput<'_>, whole: &Fabric) -> SubnetTables {
     let mut tables = input.tables.clone();
-    let lanes = Lanes::of_fabric(&input.before, input.policy.reserved_sl);
-    let table = lanes.steady(input.policy.partition);
+    let table = Lanes::steady_table(&input.before, &input.policy);
     let steady = Arc::new(NodeSlToVl::Uniform(table));
     let has_come = |port: PortId| whole.peer(port).is_some() && input.before.peer(port).is_none();
     let cabled = |fabric: &Fabric, node| fabric.ports_of(node).any(|port| fabric.peer(port).is_some());

@@ -223,8 +223,7 @@ fn with_lanes_that_exist(input: &RecoveryInput) -> SubnetTables {
 
 /// The tables with every service level on its lanes.
 fn steadied(input: &RecoveryInput, lfts: &[Arc<Lft>]) -> SubnetTables {
-    let lanes = Lanes::of_fabric(&input.fabric, input.policy.reserved_sl);
-    let steady = Arc::new(NodeSlToVl::Uniform(lanes.steady(input.policy.partition)));
+    let steady = Arc::new(NodeSlToVl::Uniform(Lanes::steady_table(&input.fabric, &input.policy)));
     let sl_to_vl = vec![steady; input.fabric.node_count()];
     SubnetTables { sl_to_vl, lfts: lfts.to_vec(), ..input.tables.clone() }
 }

@@ -86,6 +86,11 @@ impl Lanes {
         }
     }
 
+    /// The table of every device of a subnet outside a change.
+    pub fn steady_table(fabric: &Fabric, policy: &Policy) -> SlToVl {
+        Lanes::of_fabric(fabric, policy.reserved_sl).steady(policy.partition)
+    }
+
     /// During a change: SLs of the half `old` on A, those of the other half on B, each in turn.
     pub fn separate(&self, old: Half) -> SlToVl {
         self.mapping(|sl| if Half::of_sl(sl) == old { self.a } else { self.b })

@@ -386,7 +386,7 @@ fn verdict(input: RecoveryInput, comparable: Result<(), String>, used: Arc<Fabri
     }
     if comparable.is_ok() && adoptable_on_any_lanes(&input.fabric, &input.tables, &input.policy) {
         let RecoveryInput { fabric, tables, policy, .. } = input;
-        let steady = Lanes::of_fabric(&fabric, policy.reserved_sl).steady(policy.partition);
+        let steady = Lanes::steady_table(&fabric, &policy);
         let writes = writes_between(&fabric, Some(&tables), &tables.lfts, steady);
         return Verdict::AdoptableOnAnyLanes { why, tables: tables.on_lanes(steady), writes };
     }

@@ -13,7 +13,7 @@ use crate::change::{BringUpError, ChangeError, Prepared, room_for_layers};
 use crate::driver::{Driver, DriverError, Preparation};
 use crate::fabric::{Fabric, NodeKind, PortId};
 use crate::lid;
-use crate::plan::{Lanes, Policy};
+use crate::plan::Lanes;
 use crate::routing::{Demand, Engine};
 use crate::tables::{RoutingFunction, SlToVl, SubnetTables};
 use crate::transport::Transport;
@@ -151,7 +151,7 @@ pub(super) fn has_routers(fabric: &Fabric) -> bool {
 }
 
 fn routed_by(engine: &dyn Engine, config: &Config, fabric: &Fabric, sm: PortId) -> Result<FoundRouting, SmError> {
-    let Policy { reserved_sl, partition, .. } = config.policy;
+    let reserved_sl = config.policy.reserved_sl;
     let demand = Demand::joined_with(fabric, sm, config.paths()).within(room_for_layers(fabric, reserved_sl));
     let function = match fabric.switches().next() {
         Some(_) => engine.route(fabric, &demand)?,
@@ -164,7 +164,7 @@ fn routed_by(engine: &dyn Engine, config: &Config, fabric: &Fabric, sm: PortId) 
     // Prove both halves together: until a change separates them, hosts may send to any LID of either.
     let prove = |tables: &SubnetTables| verify::prove_tables(fabric, tables, &scope).map(drop);
     let one_lane = lfts.clone().on_lanes(SlToVl::ONE);
-    let tables = lfts.on_lanes(Lanes::of_fabric(fabric, reserved_sl).steady(partition));
+    let tables = lfts.on_lanes(Lanes::steady_table(fabric, &config.policy));
     let may_be = function.layers() == 1 && reserved_sl.is_none() && !has_routers(fabric);
     let on_any_lanes = may_be && prove(&one_lane).is_ok();
     if !on_any_lanes {

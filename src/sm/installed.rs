@@ -42,7 +42,7 @@ impl InstalledTables {
     /// own host or switch after a power cycle, which cannot be left for later. No packet meets these tables before the
     /// links are up. Returns the writes.
     pub(super) fn steady_where_idle(&mut self, fabric: &Fabric, states: &[PortState], policy: &Policy) -> Vec<Write> {
-        let steady = Lanes::of_fabric(fabric, policy.reserved_sl).steady(policy.partition);
+        let steady = Lanes::steady_table(fabric, policy);
         let wanted = Arc::new(NodeSlToVl::Uniform(steady));
         let is_up = |port: PortId| {
             fabric.peer(port).is_some() && matches!(states[port.index()], PortState::Armed | PortState::Active)

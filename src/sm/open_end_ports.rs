@@ -34,7 +34,7 @@ pub(super) async fn open_ends<T: Transport>(
     manager.set_topology(&found.fabric, found.sm_port);
     let (fabric, _) = bring_up::equipped(manager, context, &found)?;
     let policy = context.config.policy;
-    let steady = Lanes::of_fabric(&fabric, policy.reserved_sl).steady(policy.partition);
+    let steady = Lanes::steady_table(&fabric, &policy);
     let has_table = |port: &PortId| !manager.lacks_sl_to_vl(fabric.port(*port).node, fabric.port(*port).num);
     let ports: Vec<PortId> = fabric.end_ports().filter(has_table).collect();
     let place = |port| (RequestTarget::Port(port), AttributeId::SlToVlMappingTable);

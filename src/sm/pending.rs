@@ -73,7 +73,7 @@ impl<T: Transport> Upkeep<T> {
     fn lanes_left(&self, context: &Context) -> Vec<Write> {
         let Running { alive, tables, .. } = self.driver.running();
         let policy = context.config.policy;
-        let steady = Lanes::of_fabric(alive, policy.reserved_sl).steady(policy.partition);
+        let steady = Lanes::steady_table(alive, &policy);
         match tables.is_on_one_lane() && steady != SlToVl::ONE {
             true => writes_between(alive, Some(tables), &tables.lfts, steady),
             false => Vec::new(),
@@ -87,7 +87,7 @@ impl<T: Transport> Upkeep<T> {
         context.post(self.now_ns(), Happening::HostsUp);
         let alive = self.driver.running().alive.clone();
         let policy = context.config.policy;
-        let steady = Lanes::of_fabric(&alive, policy.reserved_sl).steady(policy.partition);
+        let steady = Lanes::steady_table(&alive, &policy);
         let nodes = || alive.nodes().map(|(id, _)| id);
         // It is unknown which device holds which table. A proof of forwarding entries with every level on one lane
         // holds on any lanes (docs/PROOF.md, Corollary 1). Scheme `double` would split tables that are not known, and

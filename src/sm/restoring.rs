@@ -41,7 +41,7 @@ impl<T: Transport> Upkeep<T> {
         groups.may_be_empty(&devices);
         set_up::configure(manager, &Basis::of(&running, &context.config), &ports).await?;
         let policy = &context.config.policy;
-        let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
+        let steady = Lanes::steady_table(&running.routed, policy);
         // Nothing that these devices held before is taken for granted.
         let writes = plan::writes_to(fabric, &devices, &running.tables.lfts, steady);
         manager.apply(fabric, &writes, WriteOrder::Any).await?;
@@ -71,7 +71,7 @@ impl<T: Transport> Upkeep<T> {
         if devices.is_empty() {
             return Ok(());
         }
-        let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
+        let steady = Lanes::steady_table(&running.routed, policy);
         let writes = plan::writes_to(&running.alive, &devices, &running.tables.lfts, steady);
         match manager.apply(&running.alive, &writes, WriteOrder::Any).await {
             Ok(_) => self.driver.record_lanes(devices, steady),

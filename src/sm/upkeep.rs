@@ -744,7 +744,7 @@ impl<T: Transport> Upkeep<T> {
             let running = running.clone();
             move || {
                 let lfts = mirroring::mirrored(&running, &policy)?;
-                let steady = Lanes::of_fabric(&running.routed, policy.reserved_sl).steady(policy.partition);
+                let steady = Lanes::steady_table(&running.routed, &policy);
                 let writes = plan::writes_between(&running.alive, Some(&running.tables), &lfts, steady);
                 Ok((lfts, writes))
             }

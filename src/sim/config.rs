@@ -164,8 +164,8 @@ pub struct SimConfig {
     /// Time that an SMP takes on its way into each device, besides its links, in nanoseconds.
     pub smi_forward_ns: u64,
     /// Time in which the processor of a switch hands a directed-route SMP on, in nanoseconds, besides
-    /// [`SimConfig::smi_forward_ns`]: it does one thing at a time, and serves as SMA, too. 0: the switch's hardware hands
-    /// SMPs on, any number at once.
+    /// [`SimConfig::smi_forward_ns`]: it does one thing at a time, and serves as SMA, too. 0: the switch's hardware
+    /// hands SMPs on, any number at once.
     #[serde(default, skip_serializing_if = "is_default")]
     pub smi_processor_ns: u64,
     /// SMPs that came in by one port and may wait for the device's processor (the VL 15 buffer); the next is dropped

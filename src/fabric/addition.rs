@@ -1,7 +1,9 @@
 //! A fabric with more in it: a cable, a host, or a switch like one that is there. Indices of what is there stay, and
 //! what is new follows. A GUID that is not given is made from the name, so that it is the same in every run.
 
-use super::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, Node, NodeId, NodeKind, NodeRole, PortId};
+use super::{
+    BuildError, Fabric, FabricBuilder, LinkEnd, LinkSpeed, LinkWidth, Node, NodeId, NodeKind, NodeRole, PortId,
+};
 use crate::ids::{Guid, Lmc, PortNum};
 
 /// Why nothing can be added.
@@ -88,7 +90,12 @@ impl Fabric {
             .map(|port| (self.port(port).width, self.port(port).speed))
             .or_else(|| self.fastest(switch))
             .unwrap_or((self.port(at).width, self.port(at).speed));
-        builder.link((host, PortNum(1)), (switch, self.port(at).num), width, speed)?;
+        builder.link(
+            LinkEnd { node: host, num: PortNum(1) },
+            LinkEnd { node: switch, num: self.port(at).num },
+            width,
+            speed,
+        )?;
         Ok(builder.build()?)
     }
 
@@ -129,7 +136,8 @@ impl Fabric {
             })?;
             taken.push(free);
             let own = self.port(port);
-            builder.link((switch, own.num), (neighbour, self.port(free).num), own.width, own.speed)?;
+            let near = LinkEnd { node: switch, num: own.num };
+            builder.link(near, LinkEnd::of(self, free), own.width, own.speed)?;
         }
         let own = |&(port, _): &(PortId, NodeId)| PortId(first_port.0 + u32::from(self.port(port).num.0));
         Ok((builder.build()?, trunks.iter().map(own).collect()))
@@ -167,8 +175,7 @@ impl Fabric {
     }
 
     fn cable(&self, builder: &mut FabricBuilder, (a, b): (PortId, PortId), rate: Rate) -> Result<(), BuildError> {
-        let end = |port: PortId| (self.port(port).node, self.port(port).num);
-        builder.link(end(a), end(b), rate.0, rate.1)
+        builder.link(LinkEnd::of(self, a), LinkEnd::of(self, b), rate.0, rate.1)
     }
 
     /// A GUID for a new node: locally assigned, with room for the GUIDs of its ports, and the same for one name.

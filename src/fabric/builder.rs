@@ -60,6 +60,29 @@ pub enum BuildError {
     },
 }
 
+/// One end of a cable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkEnd {
+    /// The node.
+    pub node: NodeId,
+    /// The number of its port.
+    pub num: PortNum,
+}
+
+impl LinkEnd {
+    /// The end of a cable at a port.
+    pub fn of(fabric: &Fabric, port: PortId) -> LinkEnd {
+        let Port { node, num, .. } = *fabric.port(port);
+        LinkEnd { node, num }
+    }
+}
+
+impl From<(NodeId, PortNum)> for LinkEnd {
+    fn from((node, num): (NodeId, PortNum)) -> LinkEnd {
+        LinkEnd { node, num }
+    }
+}
+
 /// Collects nodes and cables; [`FabricBuilder::build`] checks them as a whole.
 #[derive(Clone, Debug, Default)]
 pub struct FabricBuilder {
@@ -151,13 +174,13 @@ impl FabricBuilder {
     /// A port does not exist, has another cable, or is cabled to itself.
     pub fn link(
         &mut self,
-        (a, a_num): (NodeId, PortNum),
-        (b, b_num): (NodeId, PortNum),
+        a: impl Into<LinkEnd>,
+        b: impl Into<LinkEnd>,
         width: LinkWidth,
         speed: LinkSpeed,
     ) -> Result<(), BuildError> {
-        let a = self.external(a, a_num)?;
-        let b = self.external(b, b_num)?;
+        let a = self.external(a.into())?;
+        let b = self.external(b.into())?;
         if a == b {
             let PortName { guid: node, num } = self.port_name(a);
             return Err(BuildError::CabledToItself { node, num });
@@ -175,7 +198,7 @@ impl FabricBuilder {
         Ok(())
     }
 
-    fn external(&self, node: NodeId, num: PortNum) -> Result<usize, BuildError> {
+    fn external(&self, LinkEnd { node, num }: LinkEnd) -> Result<usize, BuildError> {
         let node = &self.nodes[node.index()];
         if num == PortNum::ZERO || num.0 > node.num_ports {
             return Err(BuildError::NoSuchPort { node: node.guid, ports: node.num_ports, num });

@@ -19,7 +19,7 @@ pub mod summary;
 
 pub use crate::link::{LinkSpeed, LinkWidth};
 pub use addition::AdditionError;
-pub use builder::{BuildError, FabricBuilder};
+pub use builder::{BuildError, FabricBuilder, LinkEnd};
 pub use ranked::RankedSwitches;
 pub use role::NodeRole;
 

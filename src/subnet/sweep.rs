@@ -9,7 +9,7 @@
 use super::SubnetError;
 use super::exchange::{Completed, Exchange, MadData, MadRequest, RequestBody};
 use super::paths::{DirectedPath, MOST_HOPS};
-use crate::fabric::{Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId, PortZero};
+use crate::fabric::{Fabric, FabricBuilder, LinkEnd, LinkSpeed, LinkWidth, NodeId, NodeKind, PortId, PortZero};
 use crate::ids::{Guid, Lid, PortName, PortNum};
 use crate::tables::PortState;
 use crate::wire::{
@@ -430,7 +430,8 @@ impl Sweep {
         for (&a, &b) in self.cabled.iter().filter(|(a, b)| a <= b) {
             if let (Some(a_id), Some(b_id)) = (nodes[a.node], nodes[b.node]) {
                 let (width, speed) = self.rate(a, b);
-                builder.link((a_id, a.num), (b_id, b.num), width, speed)?;
+                let (a, b) = (LinkEnd { node: a_id, num: a.num }, LinkEnd { node: b_id, num: b.num });
+                builder.link(a, b, width, speed)?;
             }
         }
         let origin = &self.found[home.node];

@@ -1,6 +1,6 @@
 //! GUIDs of one capture for another one whose file states none.
 
-use crate::fabric::{BuildError, Fabric, FabricBuilder, Node, NodeId, NodeKind};
+use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkEnd, Node, NodeId, NodeKind};
 use crate::ids::Guid;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,9 +43,8 @@ pub fn guids_by_name(before: &Fabric, after: &Fabric) -> Result<Fabric, NamesErr
         copy_node(&mut builder, (after, id), guid, twin.map(|twin| (before, twin)));
     }
     for (a, b) in after.links() {
-        let end = |port| (after.port(port).node, after.port(port).num);
         let port = after.port(a);
-        builder.link(end(a), end(b), port.width, port.speed)?;
+        builder.link(LinkEnd::of(after, a), LinkEnd::of(after, b), port.width, port.speed)?;
     }
     Ok(builder.build()?)
 }

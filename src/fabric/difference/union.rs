@@ -1,7 +1,7 @@
 //! Two captures in one index space.
 
 use super::keys::{by_guid, cables, find, present_by_guid};
-use crate::fabric::{BuildError, Fabric, FabricBuilder, NodeId, NodeKind, PortId};
+use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkEnd, NodeId, NodeKind, PortId};
 use crate::ids::{Guid, Lid, Lmc, PortName, PortNum};
 use std::collections::BTreeMap;
 
@@ -238,7 +238,7 @@ fn is_free(before: &Fabric, lid: Lid, lmc: Lmc) -> bool {
 /// Cables by GUID: the fabric whose cables are copied last has the last word on width and speed.
 fn copy_cables(builder: &mut FabricBuilder, fabric: &Fabric) -> Result<(), BuildError> {
     let ids = ids(builder);
-    let end = |port: PortName| (ids[&port.guid], port.num);
+    let end = |port: PortName| LinkEnd { node: ids[&port.guid], num: port.num };
     for ((a, b), port) in cables(fabric) {
         let port = fabric.port(port);
         builder.link(end(a), end(b), port.width, port.speed)?;

@@ -6,7 +6,7 @@
 
 use super::diagnostic::{ReadError, SourceText, Span, Spanned};
 use super::ledger::FaultLedger;
-use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
+use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkEnd, LinkSpeed, LinkWidth, NodeId, NodeKind, PortZero};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
@@ -431,7 +431,7 @@ impl Assembly<'_, '_> {
         }
         for port in &self.account.ports {
             let ends = [(port.node, port.num), (port.remote.node, port.remote.num)]
-                .map(|(node, num)| (NodeId(node as u32), PortNum(num)));
+                .map(|(node, num)| LinkEnd { node: NodeId(node as u32), num: PortNum(num) });
             // Rates are each port's own and are set below, once every cable is in.
             let linked = builder.link(ends[0], ends[1], LinkWidth::default(), LinkSpeed::default());
             linked

@@ -72,8 +72,8 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>, files: &SystemFiles) -> Par
             ([], _) => Ok(()),
             (&[a, b, c, d, e, f], true) => reader.cable(
                 ledger,
-                (Named { of_type: a, name: b }, c),
-                (Named { of_type: d, name: e }, f),
+                SocketName { system: Named { of_type: a, name: b }, socket: c },
+                SocketName { system: Named { of_type: d, name: e }, socket: f },
                 (None, None),
             ),
             (_, true) => {
@@ -81,7 +81,8 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>, files: &SystemFiles) -> Par
             }
             (words, false) if has_arrow(line) => match (words, arrow(line.text), section) {
                 (&[pin, _, of_type, name, port], Some((_, rate, _)), Section::Of(own)) if is_cable(line.text) => {
-                    reader.cable(ledger, (own, pin), (Named { of_type, name }, port), rate)
+                    let remote = SocketName { system: Named { of_type, name }, socket: port };
+                    reader.cable(ledger, SocketName { system: own, socket: pin }, remote, rate)
                 }
                 _ if !is_cable(line.text) => {
                     let expected = "expected `PORT -> TYPE NAME PORT`, or `PORT -4x-5G-> TYPE NAME PORT`";
@@ -113,6 +114,12 @@ pub(super) fn read<'a>(ledger: &mut FaultLedger<'a>, files: &SystemFiles) -> Par
 struct Named<'a> {
     of_type: Spanned<&'a str>,
     name: Spanned<&'a str>,
+}
+
+/// What a socket of a system is called.
+struct SocketName<'a> {
+    system: Named<'a>,
+    socket: Spanned<&'a str>,
 }
 
 /// The system to which cables belong.
@@ -248,8 +255,8 @@ impl<'a> Reader<'a, '_> {
     fn cable(
         &mut self,
         ledger: &mut FaultLedger<'a>,
-        own: (Named<'a>, Spanned<&'a str>),
-        remote: (Named<'a>, Spanned<&'a str>),
+        own: SocketName<'a>,
+        remote: SocketName<'a>,
         given: Rate,
     ) -> Result<(), ReadError> {
         let (own, remote) = (self.socket(ledger, own)?, self.socket(ledger, remote)?);
@@ -263,7 +270,7 @@ impl<'a> Reader<'a, '_> {
     fn socket(
         &mut self,
         ledger: &mut FaultLedger<'a>,
-        (system, socket): (Named<'a>, Spanned<&'a str>),
+        SocketName { system, socket }: SocketName<'a>,
     ) -> Result<Option<(NamedEnd, Rate)>, ReadError> {
         let Named { of_type, name } = system;
         if !self.systems.contains_key(name.value) && !self.add(ledger, system, Vec::new())? {

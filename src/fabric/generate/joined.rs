@@ -10,7 +10,7 @@
 
 use super::{GenerateError, Options, Topology, generate};
 use crate::fabric::subnets::{Subnet, Subnets};
-use crate::fabric::{Fabric, FabricBuilder, Node, NodeId, NodeKind, PortId};
+use crate::fabric::{Fabric, FabricBuilder, LinkEnd, Node, NodeId, NodeKind};
 use crate::ids::{GidPrefix, Guid, Lid, PortNum, SubnetId};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -294,7 +294,8 @@ fn with_routers(
         for (seat, num) in seats.iter().zip((1..).map(PortNum)).filter(|(seat, _)| here(seat)) {
             let free = free.entry(seat.switch).or_insert_with(|| ports_to_take(fabric, seat.switch, ports));
             let taken = free.pop().expect("ports were counted");
-            let linked = builder.link((router, num), (seat.switch, taken), options.width, options.speed);
+            let (own, far) = (LinkEnd { node: router, num }, LinkEnd { node: seat.switch, num: taken });
+            let linked = builder.link(own, far, options.width, options.speed);
             linked.map_err(|source| broken(&subnet.name, source))?;
             lid = lid.map(|lid| next_lid(lid, subnet)).transpose()?;
             if let Some(port) = builder.port_mut(router, num) {
@@ -369,10 +370,11 @@ fn copy(fabric: &Fabric, ports: impl Fn(&Node) -> u8, guid: impl Fn(Guid) -> Gui
         let (own, num_ports, first_port) = (made.guid, made.num_ports, made.first_port);
         *made = Node { guid: own, num_ports, first_port, system_guid: node.system_guid.map(&guid), ..node.clone() };
     }
-    let end = |port: PortId| (fabric.port(port).node, fabric.port(port).num);
     for (a, b) in fabric.links() {
         let (width, speed) = (fabric.port(a).width, fabric.port(a).speed);
-        builder.link(end(a), end(b), width, speed).expect("the cables of a fabric are sound");
+        builder
+            .link(LinkEnd::of(fabric, a), LinkEnd::of(fabric, b), width, speed)
+            .expect("the cables of a fabric are sound");
     }
     for (_, port) in fabric.ports() {
         if let Some(made) = builder.port_mut(port.node, port.num) {

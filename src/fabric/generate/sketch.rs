@@ -2,7 +2,7 @@
 //! turns it into a fabric with the properties that the module's contract promises.
 
 use super::{GenerateError, Options, Topology};
-use crate::fabric::{BuildError, Fabric, FabricBuilder, NodeId, NodeKind};
+use crate::fabric::{BuildError, Fabric, FabricBuilder, LinkEnd, NodeId, NodeKind};
 use crate::ids::{Guid, Lid, Lmc, PortNum};
 
 /// Most switches and hosts together: each needs a unicast LID.
@@ -144,8 +144,8 @@ impl Sketch {
             add_node(&mut builder, NodeKind::Ca, family, i, ports.max(1) as u8, format!("host-{} HCA-1", i + 1));
         }
         for &((a, a_port), (b, b_port)) in &self.cables {
-            let a = (NodeId(self.index(a) as u32), PortNum(a_port as u8));
-            let b = (NodeId(self.index(b) as u32), PortNum(b_port as u8));
+            let a = LinkEnd { node: NodeId(self.index(a) as u32), num: PortNum(a_port as u8) };
+            let b = LinkEnd { node: NodeId(self.index(b) as u32), num: PortNum(b_port as u8) };
             builder.link(a, b, options.width, options.speed)?;
         }
         if self.used.len() > self.switches.len() {

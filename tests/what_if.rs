@@ -1,7 +1,7 @@
 //! `reconfig what-if`: what it says of a loss is what `plan` makes of it, and nobody is cut off unsaid.
 
 use crate::support::bundled::bundled;
-use reconfig::change::{self, BringUp, Captures, Departure, Judges, Loss, Pace, WhatIf, engine_named};
+use reconfig::change::{self, CaptureSettings, Captures, Departure, Judges, Loss, Pace, WhatIf, engine_named};
 use reconfig::fabric::PortId;
 use reconfig::fabric::format::{Format, write};
 use reconfig::fabric::generate::{Options, generate};
@@ -512,7 +512,7 @@ fn the_prover_alone_answers_as_all_judges_do() {
             before: &fabric,
             after: &fabric,
             departure: Departure::Sudden,
-            bring_up: BringUp { data_vls: 4, optimised_sl_to_vl: None, lmc: Lmc::masked(1), reserved_sl: None },
+            settings: CaptureSettings { data_vls: 4, optimised_sl_to_vl: None, lmc: Lmc::masked(1), reserved_sl: None },
             vls_fixed: false,
             lmc_fixed: false,
             sm: None,

@@ -43,7 +43,7 @@ pub enum BringUpError {
 
 /// What a capture does not say of a subnet, or what is to be otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BringUp {
+pub struct CaptureSettings {
     /// Data VLs in operation; less where a cabled port has less.
     pub data_vls: u8,
     /// Whether switches take the optimised SL-to-VL form; none leaves it to the capture.
@@ -54,7 +54,7 @@ pub struct BringUp {
     pub reserved_sl: Option<Sl>,
 }
 
-impl BringUp {
+impl CaptureSettings {
     /// The fabric with its lanes, its form of SL-to-VL tables and its LIDs set.
     ///
     /// # Errors
@@ -251,8 +251,8 @@ mod tests {
     use super::*;
     use crate::fabric::generate::{Options, Topology, generate};
 
-    const FOUR: BringUp =
-        BringUp { data_vls: 4, optimised_sl_to_vl: Some(true), lmc: Lmc::masked(1), reserved_sl: None };
+    const FOUR: CaptureSettings =
+        CaptureSettings { data_vls: 4, optimised_sl_to_vl: Some(true), lmc: Lmc::masked(1), reserved_sl: None };
 
     fn ring() -> Fabric {
         let topology: Topology = "ring:4".parse().expect("a topology");

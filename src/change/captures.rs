@@ -5,7 +5,7 @@
 //! for the reader is in [`Drawn::notes`].
 
 use super::absent::absent_rows;
-use super::bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port};
+use super::bring_up::{BringUpError, CaptureSettings, DataVls, data_vls, manager_port};
 use super::{
     ChangeError, ChangeInput, Prepared, is_soon_judged, prepare, prepare_baseline, prepare_cheapest, prepare_partly,
     served,
@@ -48,14 +48,14 @@ pub struct Captures<'a> {
     /// When what is missing after leaves. What is new after is taken to be there while the change runs.
     pub departure: Departure,
     /// What the captures do not say.
-    pub bring_up: BringUp,
+    pub settings: CaptureSettings,
     /// The node of `before` that the subnet manager runs on; none chooses one.
     pub sm: Option<NodeId>,
     /// The engine that computes both routing functions.
     pub engine: &'a dyn Engine,
-    /// Whether the data VLs of `bring_up` stay as they are where the engines need more, which is an error then.
+    /// Whether the data VLs of `settings` stay as they are where the engines need more, which is an error then.
     pub vls_fixed: bool,
-    /// Whether the LMC of `bring_up` stays as it is where the engines need more LIDs, which is an error then.
+    /// Whether the LMC of `settings` stays as it is where the engines need more LIDs, which is an error then.
     pub lmc_fixed: bool,
     /// The engine that computes the routing after the change.
     pub engine_after: &'a dyn Engine,
@@ -117,7 +117,7 @@ pub fn draw(captures: &Captures<'_>) -> Result<Option<Drawn>, CapturesError> {
     if same_topology(&union) && same_engine && captures.engine_after.name() != Imported::NAME {
         return Ok(None);
     }
-    let drawn = with_lanes(captures, |bring_up| draw_on(captures, bring_up, difference.clone(), union.clone()));
+    let drawn = with_lanes(captures, |settings| draw_on(captures, settings, difference.clone(), union.clone()));
     drawn.map(Some)
 }
 
@@ -157,12 +157,12 @@ pub fn draw_next(captures: &Captures<'_>, first: &Drawn, plugged: &[(PortId, Por
 
 fn draw_on(
     captures: &Captures<'_>,
-    bring_up: &BringUp,
+    settings: &CaptureSettings,
     difference: Difference,
     union: Union,
 ) -> Result<Drawn, CapturesError> {
     let mut notes = notes(captures, &union, &difference);
-    let begun = begun(captures, bring_up, union)?;
+    let begun = begun(captures, settings, union)?;
     notes.extend(begun.note);
     let settle_ns = captures.settle_ns.unwrap_or(0);
     let prepared = match captures.auto {
@@ -214,14 +214,18 @@ pub(super) struct Begun<'a> {
 }
 
 /// Brings the fabric before up, as options say, and routes it.
-pub(super) fn begun<'a>(captures: &Captures<'a>, bring_up: &BringUp, union: Union) -> Result<Begun<'a>, CapturesError> {
-    let mut whole = Union { fabric: bring_up.equip(&union.fabric)?, ..union };
-    let function = bring_up.route(&whole.before(), captures.engine)?;
+pub(super) fn begun<'a>(
+    captures: &Captures<'a>,
+    settings: &CaptureSettings,
+    union: Union,
+) -> Result<Begun<'a>, CapturesError> {
+    let mut whole = Union { fabric: settings.equip(&union.fabric)?, ..union };
+    let function = settings.route(&whole.before(), captures.engine)?;
     let sm = manager_port(&whole.before(), &whole.after(), captures.sm)?;
     if captures.lmc_fixed {
         lid::check_fits(&whole.fabric, &function).map_err(BringUpError::from)?;
     } else {
-        whole.fabric = bring_up.fitted(&whole.fabric, &function, &whole.after(), sm, captures.engine_after)?;
+        whole.fabric = settings.fitted(&whole.fabric, &function, &whole.after(), sm, captures.engine_after)?;
     }
     let (before, after) = (Arc::new(whole.before()), Arc::new(whole.after()));
     let assumed = (function.engine() != Imported::NAME).then(|| {
@@ -258,13 +262,13 @@ pub(super) fn begun<'a>(captures: &Captures<'a>, bring_up: &BringUp, union: Unio
 /// Tries data VLs until there are enough for the engines' layers.
 pub(super) fn with_lanes<T>(
     captures: &Captures<'_>,
-    work: impl FnMut(&BringUp) -> Result<T, CapturesError>,
+    work: impl FnMut(&CaptureSettings) -> Result<T, CapturesError>,
 ) -> Result<T, CapturesError> {
     let mut work = work;
     let lacks = |error: &CapturesError| matches!(error, CapturesError::BringUp(error) if error.wants_lanes());
-    let vls = DataVls { given: captures.bring_up.data_vls, fixed: captures.vls_fixed };
+    let vls = DataVls { given: captures.settings.data_vls, fixed: captures.vls_fixed };
     vls.first_enough(DataVls::LAYERED, lacks, |data_vls| {
-        work(&BringUp { data_vls, reserved_sl: captures.policy.reserved_sl, ..captures.bring_up })
+        work(&CaptureSettings { data_vls, reserved_sl: captures.policy.reserved_sl, ..captures.settings })
     })
 }
 
@@ -288,7 +292,7 @@ pub fn renumbered(union: &Union) -> Option<String> {
 
 fn notes(captures: &Captures<'_>, union: &Union, difference: &Difference) -> Vec<String> {
     let mut notes = Vec::new();
-    let lmc = captures.bring_up.lmc;
+    let lmc = captures.settings.lmc;
     if !lid::suffices(&union.fabric, lmc) {
         notes.push(format!(
             "the captures do not give every end port aligned LIDs of LMC {lmc}: LIDs are numbered anew, and the plan is for \

@@ -4,8 +4,8 @@
 //! whose plan the machine may run, or a [`ChangeError`] that says which step failed and why; nothing was written. The
 //! routing in force and the new one are each proved by themselves before anything is planned, and the plan is proved
 //! wave by wave. An engine that fails is an error; the next one is tried only where the user gave a list. [`draw`]
-//! starts from two captures, [`BringUp`] makes one ready. Deliberately omitted: discovery (`subnet`), and any way to
-//! run an unproved plan of scheme `double`.
+//! starts from two captures, [`CaptureSettings`] makes one ready. Deliberately omitted: discovery (`subnet`), and any
+//! way to run an unproved plan of scheme `double`.
 
 mod absent;
 mod at_once;
@@ -27,7 +27,7 @@ mod what_if;
 pub use absent::{AbsentRows, absent_rows};
 pub use at_once::{prepare_at_once, prepare_in_turn, prepare_partly};
 pub use base::{ChangeBase, InForce, KnownBase};
-pub use bring_up::{BringUp, BringUpError, DataVls, data_vls, manager_port, without_double};
+pub use bring_up::{BringUpError, CaptureSettings, DataVls, data_vls, manager_port, without_double};
 pub use captures::{Captures, CapturesError, Departure, Drawn, draw, draw_next, renumbered};
 pub use cheapest::{Pace, PlannedOutage, prepare_cheapest, served};
 pub use engine::{Realised, engine_listed, engine_named};

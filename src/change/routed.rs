@@ -1,6 +1,6 @@
 //! A fabric routed by an engine, as it would be brought up: LIDs, tables and service levels, and whether they are safe.
 
-use super::{BringUp, BringUpError, data_vls};
+use super::{BringUpError, CaptureSettings, data_vls};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, Lid, Lmc, Sl};
 use crate::lid::{self, Needs};
@@ -63,7 +63,7 @@ pub struct Routed {
 /// Lanes, LIDs or an engine that do not suffice.
 pub fn route(input: RouteInput<'_>) -> Result<Routed, BringUpError> {
     let asked = input.lmc.least();
-    let ready = BringUp { data_vls: input.data_vls, optimised_sl_to_vl: None, lmc: asked, reserved_sl: None }
+    let ready = CaptureSettings { data_vls: input.data_vls, optimised_sl_to_vl: None, lmc: asked, reserved_sl: None }
         .equip(input.fabric)?;
     let lanes = data_vls(&ready);
     let undivided = matches!(input.lmc, LmcWish::Undivided(_));

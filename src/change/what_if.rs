@@ -115,7 +115,7 @@ impl<'a> WhatIf<'a> {
     /// The fabric cannot be brought up or routed, or the routing in force cannot be proved.
     pub fn of(captures: &Captures<'a>, pace: Pace, judges: Judges) -> Result<WhatIf<'a>, CapturesError> {
         let whole = union(captures.before, captures.after)?;
-        let begun = with_lanes(captures, |bring_up| begun(captures, bring_up, whole.clone()))?;
+        let begun = with_lanes(captures, |settings| begun(captures, settings, whole.clone()))?;
         let base = ChangeBase::of(&begun.input.in_force()).map_err(Box::new)?;
         let crossings = SwitchCrossings::of(&begun.input.before, &begun.input.tables.lfts, begun.input.old);
         let pace = Pace { settle_ns: captures.settle_ns, ..pace };

@@ -5,7 +5,7 @@ use super::outcome::Failure;
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Args, ValueEnum};
-use reconfig::change::{self, AbsentRows, BringUp, BringUpError, ChangeError, absent_rows};
+use reconfig::change::{self, AbsentRows, BringUpError, CaptureSettings, ChangeError, absent_rows};
 use reconfig::fabric::Fabric;
 use reconfig::ids::{Lmc, Sl};
 use reconfig::plan::{Arming, LanePartition, MovedBy, Observer, Policy, Scheme, SmpRate, TurnedBack, UnknownName};
@@ -272,12 +272,12 @@ pub(super) fn policy(
 ///
 /// # Errors
 /// A number that InfiniBand does not have.
-pub(super) fn bring_up(
+pub(super) fn capture_settings(
     lmc_given: Option<u8>,
     vls_given: Option<u8>,
     reserved: ReservedArguments,
-) -> Result<BringUp, Failure> {
-    Ok(BringUp {
+) -> Result<CaptureSettings, Failure> {
+    Ok(CaptureSettings {
         data_vls: data_vls(vls_given.unwrap_or(SimConfig::default().data_vls))?,
         optimised_sl_to_vl: None,
         lmc: lmc(lmc_given.unwrap_or(1))?,

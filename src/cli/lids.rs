@@ -7,7 +7,7 @@ use super::output::{self, Batch, Screen, check_places};
 use super::route::EngineChoice;
 use super::{Common, FabricReading};
 use crate::report::{self, LidCount, LidReport, PortNeed};
-use reconfig::change::{self, BringUp, Computed};
+use reconfig::change::{self, CaptureSettings, Computed};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::ids::Lmc;
 use reconfig::lid::{Guid2Lid, Heuristic};
@@ -90,8 +90,8 @@ impl Arguments {
 
     fn equip(&self, fabric: &Fabric) -> Result<Fabric, Failure> {
         let data_vls = choice::data_vls(self.choice.vls)?;
-        let bring_up = BringUp { data_vls, optimised_sl_to_vl: None, lmc: Lmc::default(), reserved_sl: None };
-        bring_up.equip(fabric).map_err(Failure::input)
+        let settings = CaptureSettings { data_vls, optimised_sl_to_vl: None, lmc: Lmc::default(), reserved_sl: None };
+        settings.equip(fabric).map_err(Failure::input)
     }
 
     fn computed(&self, fabric: &Fabric) -> Result<Computed, Failure> {

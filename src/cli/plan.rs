@@ -16,7 +16,7 @@ use super::removal::RemovalArguments;
 use super::{Common, FabricReading};
 use crate::report::{self, PlanReport};
 use anyhow::anyhow;
-use reconfig::change::{self, BringUp, BringUpError, Captures, CapturesError, Departure, Drawn};
+use reconfig::change::{self, BringUpError, CaptureSettings, Captures, CapturesError, Departure, Drawn};
 use reconfig::fabric::difference::{Recabling, UnionError, union, union_recabled};
 use reconfig::fabric::{Fabric, PortId};
 use reconfig::plan::Plan;
@@ -242,9 +242,9 @@ impl Arguments {
             before: &before,
             after: &after,
             departure: self.departure(),
-            bring_up: BringUp {
+            settings: CaptureSettings {
                 optimised_sl_to_vl: self.sl_to_vl.map(|form| form == SlToVlChoice::Optimised),
-                ..choice::bring_up(self.lmc, self.vls, self.reserved)?
+                ..choice::capture_settings(self.lmc, self.vls, self.reserved)?
             },
             vls_fixed: self.vls.is_some(),
             lmc_fixed: self.lmc.is_some(),

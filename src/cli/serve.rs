@@ -8,7 +8,7 @@ use super::stderr::remark;
 use super::{Common, FabricReading, output};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use reconfig::change::{self, BringUp};
+use reconfig::change::{self, CaptureSettings};
 use reconfig::fabric::Fabric;
 use reconfig::lid;
 use reconfig::routing::UpDown;
@@ -201,14 +201,14 @@ impl Arguments {
     /// The fabric with its LIDs, and a subnet of it that is up, routed by up*/down*.
     fn warm(&self, fabric: &Fabric) -> Result<(Fabric, Sim), Failure> {
         let config = self.sim_config(fabric)?;
-        let bring_up = BringUp {
+        let settings = CaptureSettings {
             data_vls: config.data_vls,
             optimised_sl_to_vl: None,
             lmc: choice::lmc(self.lmc)?,
             reserved_sl: None,
         };
-        let fabric = bring_up.equip(fabric).map_err(Failure::undone)?;
-        let function = bring_up.route(&fabric, &UpDown::default()).map_err(Failure::undone)?;
+        let fabric = settings.equip(fabric).map_err(Failure::undone)?;
+        let function = settings.route(&fabric, &UpDown::default()).map_err(Failure::undone)?;
         let sm = change::manager_port(&fabric, &fabric, None).map_err(Failure::undone)?;
         let lanes = change::data_vls(&fabric);
         let mut sim = Sim::new(&fabric, SimConfig { data_vls: lanes, ..config }, sm).map_err(Failure::input)?;

@@ -161,7 +161,7 @@ impl Arguments {
             before: fabric,
             after: fabric,
             departure: Departure::Sudden,
-            bring_up: choice::bring_up(self.lmc, self.vls, self.reserved)?,
+            settings: choice::capture_settings(self.lmc, self.vls, self.reserved)?,
             vls_fixed: self.vls.is_some(),
             lmc_fixed: self.lmc.is_some(),
             sm,

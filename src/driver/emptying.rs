@@ -5,7 +5,7 @@
 //! omitted: making that change (`execution`).
 
 use super::execution::{survivable, switches_of};
-use super::log::{CutShort, Log};
+use super::run_state::{CutShort, RunState};
 use super::{ChangeUnderWay, Driver, DriverError};
 use crate::fabric::Fabric;
 use crate::fabric::difference::{common, lacks};
@@ -27,66 +27,66 @@ enum Emptied {
 impl<S: SubnetManager> Driver<S> {
     /// The target of the change that is to follow; none if none is. Before that is so, what a change has taken out is
     /// to be empty (W.6).
-    pub(super) async fn goes_on_to(
+    pub(super) async fn next_target(
         &mut self,
-        log: &mut Log,
+        run: &mut RunState,
         own: &ChangeUnderWay,
     ) -> Result<Option<Fabric>, DriverError> {
-        if log.outcome == Some(Outcome::CutShort) {
-            let since_ns = log.last_waits.values().next().copied().unwrap_or(self.subnet.now_ns());
-            log.cut_short = Some(CutShort { plan: own.plan.clone(), since_ns });
+        if run.outcome == Some(Outcome::CutShort) {
+            let since_ns = run.last_waits.values().next().copied().unwrap_or(self.subnet.now_ns());
+            run.cut_short = Some(CutShort { plan: own.plan.clone(), since_ns });
             self.unemptied.push(own.plan.clone());
         }
         loop {
-            if let Some(after) = self.followed_by(log, own.plan.plan()) {
+            if let Some(after) = self.replan_target(run, own.plan.plan()) {
                 return Ok(Some(after));
             }
-            let Some(cut) = log.cut_short.clone() else { return Ok(None) };
-            match &log.outcome {
+            let Some(cut) = run.cut_short.clone() else { return Ok(None) };
+            match &run.outcome {
                 Some(Outcome::Completed | Outcome::CutShort) => {}
                 // The change for the loss was undone, the first one was not.
                 Some(Outcome::CalledOff(why)) => {
-                    log.outcome = Some(self.not_followed(log, why.to_string()));
+                    run.outcome = Some(self.not_followed(run, why.to_string()));
                     return Ok(None);
                 }
                 _ => return Ok(None),
             }
-            log.outcome = match self.await_empty(log, &cut).await? {
+            run.outcome = match self.await_empty(run, &cut).await? {
                 Emptied::Lost => {
-                    log.replan = true;
+                    run.replan = true;
                     continue;
                 }
                 Emptied::Empty => {
-                    log.outcome = Some(Outcome::Completed);
+                    run.outcome = Some(Outcome::Completed);
                     self.unemptied.retain(|plan| !Arc::ptr_eq(plan, &cut.plan));
                     // The end of a change for the loss is recorded already.
                     if Arc::ptr_eq(&cut.plan, &own.plan) {
-                        self.record_end(log);
+                        self.record_end(run);
                     }
                     Some(Outcome::Completed)
                 }
-                Emptied::Unknown(why) => Some(self.not_followed(log, why)),
+                Emptied::Unknown(why) => Some(self.not_followed(run, why)),
             };
             return Ok(None);
         }
     }
 
     /// The outcome where what was to follow a change cannot.
-    pub(super) fn not_followed(&mut self, log: &Log, why: String) -> Outcome {
-        if log.cut_short.is_none() {
+    pub(super) fn not_followed(&mut self, run: &RunState, why: String) -> Outcome {
+        if run.cut_short.is_none() {
             return Outcome::CalledOff(CallOff::Failure(why));
         }
         tracing::error!("{why}: it is not known when what was to leave is empty");
         self.trail.enter(self.state.name());
-        if log.outcome == Some(Outcome::CutShort) {
-            self.record_end(log);
+        if run.outcome == Some(Outcome::CutShort) {
+            self.record_end(run);
         }
         Outcome::CutShort
     }
 
     /// Waits until what a change has taken out is empty, after the changes for what was lost meanwhile. No entry leads
     /// there since its last write: no later plan knows these elements.
-    async fn await_empty(&mut self, log: &mut Log, cut: &CutShort) -> Result<Emptied, DriverError> {
+    async fn await_empty(&mut self, run: &mut RunState, cut: &CutShort) -> Result<Emptied, DriverError> {
         let plan = cut.plan.plan();
         let Draft { after, stranded, .. } = plan.draft();
         let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
@@ -97,7 +97,7 @@ impl<S: SubnetManager> Driver<S> {
         let emptied = loop {
             let Some(&rounds) = left.front() else { break Emptied::Empty };
             // What the first change for a loss has left to a second one, which is not to wait either.
-            if self.running.has_lost_something() && !std::mem::replace(&mut log.is_tried_again, true) {
+            if self.running.has_lost_something() && !std::mem::replace(&mut run.is_tried_again, true) {
                 break Emptied::Lost;
             }
             let (ages, fenced, until_event) = (false, false, true);
@@ -125,7 +125,7 @@ impl<S: SubnetManager> Driver<S> {
                 break Emptied::Unknown(UNFINISHABLE.to_string());
             }
             if seen.is_some() && lacks(&self.running.alive, &common(&alive, &self.running.routed)) {
-                log.is_tried_again = false;
+                run.is_tried_again = false;
                 break Emptied::Lost;
             }
         };
@@ -135,7 +135,7 @@ impl<S: SubnetManager> Driver<S> {
         if matches!(emptied, Emptied::Empty) {
             self.trail.enter(State::COMPLETED);
         }
-        log.note("vacate", start_ns, self.subnet.now_ns(), self.subnet.smps().since(&before));
+        run.note("vacate", start_ns, self.subnet.now_ns(), self.subnet.smps().since(&before));
         Ok(emptied)
     }
 }

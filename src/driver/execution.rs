@@ -1,7 +1,7 @@
 //! One change from `Begin` to its end: carries out commands one by one, and feeds their answers to the machine as
 //! events.
 
-use super::log::{CutShort, HaltedChange, Log};
+use super::run_state::{CutShort, HaltedChange, RunState};
 use super::standing::moved_alike;
 use super::{ChangeRecord, ChangeUnderWay, Driver, DriverError, Running, StandingChange};
 use super::{TEND_JOURNAL_NS, UNRECORDED_NS};
@@ -61,33 +61,33 @@ impl<S: SubnetManager> Driver<S> {
         mut first: Event,
         cut_short: Option<CutShort>,
     ) -> Result<ChangeRecord, DriverError> {
-        let mut log = Log { cut_short, ..Log::default() };
+        let mut run = RunState { cut_short, ..RunState::default() };
         // All that was prepared was computed before the first write.
         let computing_ns = own.computing_ns(self.computing);
-        self.begin(&own, &first, &mut log, computing_ns).await?;
+        self.begin(&own, &first, &mut run, computing_ns).await?;
         loop {
-            log.plans.push(own.plan.clone());
-            self.run_once(&mut log, &own.plan, first).await?;
-            self.apply_outcome(&mut log, &own).await?;
+            run.plans.push(own.plan.clone());
+            self.run_once(&mut run, &own.plan, first).await?;
+            self.apply_outcome(&mut run, &own).await?;
             // Who dies before the next one begins has what leaves to empty first.
-            if log.outcome != Some(Outcome::CutShort) {
-                self.record_end(&log);
+            if run.outcome != Some(Outcome::CutShort) {
+                self.record_end(&run);
             }
-            let goes_on = !log.replan && !log.declined && log.outcome == Some(Outcome::Completed);
+            let goes_on = !run.replan && !run.declined && run.outcome == Some(Outcome::Completed);
             let then = own.then.take().filter(|_| goes_on);
             let next = match then {
                 Some(then) => Ok((ChangeUnderWay::from(*then), 0)),
                 None => {
-                    let Some(after) = self.goes_on_to(&mut log, &own).await? else { break };
+                    let Some(after) = self.next_target(&mut run, &own).await? else { break };
                     let next = self.prepare_next(after).await;
-                    log.restarts += usize::from(next.is_ok());
+                    run.restarts += usize::from(next.is_ok());
                     next
                 }
             };
             let begun = match next {
                 Ok((next, computing_ns)) => {
                     let begin = Event::Begin(next.plan.clone());
-                    self.begin(&next, &begin, &mut log, computing_ns).await.map(|()| (next, begin))
+                    self.begin(&next, &begin, &mut run, computing_ns).await.map(|()| (next, begin))
                 }
                 Err(error) => Err(error),
             };
@@ -95,23 +95,23 @@ impl<S: SubnetManager> Driver<S> {
             own = match begun {
                 Ok((next, begin)) => {
                     first = begin;
-                    let is_made = matches!(log.outcome, Some(Outcome::Completed | Outcome::CutShort));
-                    log.made.extend(is_made.then_some(own.plan));
+                    let is_made = matches!(run.outcome, Some(Outcome::Completed | Outcome::CutShort));
+                    run.made.extend(is_made.then_some(own.plan));
                     next
                 }
                 Err(DriverError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
                 Err(error) => {
-                    log.outcome = Some(self.not_followed(&log, error.to_string()));
+                    run.outcome = Some(self.not_followed(&run, error.to_string()));
                     break;
                 }
             };
         }
-        let outcome = log.outcome.unwrap_or_else(|| ended_without_report(&self.state));
+        let outcome = run.outcome.unwrap_or_else(|| ended_without_report(&self.state));
         let ChangeUnderWay { plan, routed_by, .. } = own.clone();
         if matches!(outcome, Outcome::Failed { .. }) {
-            self.halted = Some(HaltedChange { under_way: own, cut_short: log.cut_short.clone() });
+            self.halted = Some(HaltedChange { under_way: own, cut_short: run.cut_short.clone() });
         }
-        let Log { phases, not_held, plans, made, restarts, cut_short, .. } = log;
+        let RunState { phases, not_held, plans, made, restarts, cut_short, .. } = run;
         let omitted = |plan: &Arc<Vetted>| plan.plan().draft().stranded.clone();
         // Those that a removal cuts off are none of the fabric for which a later loss is routed.
         let earlier = cut_short.map(|cut| cut.plan).filter(|cut| !Arc::ptr_eq(cut, &plan));
@@ -145,7 +145,7 @@ impl<S: SubnetManager> Driver<S> {
         &mut self,
         own: &ChangeUnderWay,
         first: &Event,
-        log: &mut Log,
+        run: &mut RunState,
         computed_ns: u64,
     ) -> Result<(), DriverError> {
         let plan = own.plan.plan();
@@ -160,7 +160,7 @@ impl<S: SubnetManager> Driver<S> {
             }
             self.record_begun(own).await?;
             if plan.scheme() != Scheme::Static {
-                self.compute(log, computed_ns).await?;
+                self.compute(run, computed_ns).await?;
             }
         }
         match first {
@@ -214,10 +214,10 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Records what is set aside.
-    pub fn set_aside(&mut self, elements: Vec<String>) {
+    pub fn record_aside(&mut self, elements: Vec<String>) {
         let now_ns = self.subnet.now_ns();
-        let Some(journal) = self.journal.as_mut().filter(|journal| !journal.says_aside(&elements)) else { return };
-        let attempt = journal.set_aside(now_ns, elements).map_err(|error| error.to_string());
+        let Some(journal) = self.journal.as_mut().filter(|journal| !journal.has_aside(&elements)) else { return };
+        let attempt = journal.record_aside(now_ns, elements).map_err(|error| error.to_string());
         if let Err(why) = self.recorded(attempt, false) {
             tracing::error!("{why}; a manager that starts anew goes by what was set aside before");
         }
@@ -236,7 +236,7 @@ impl<S: SubnetManager> Driver<S> {
             Some(Err(error)) => tracing::error!(%error, "the journal was removed, and changes are not recorded"),
             Some(Ok(false)) | None => {}
         }
-        self.set_aside(aside());
+        self.record_aside(aside());
         if self.unrecorded_since.is_some() && self.journal.as_mut().is_some_and(|journal| journal.has_room()) {
             tracing::info!("the journal has room again");
             self.unrecorded_since = None;
@@ -267,9 +267,9 @@ impl<S: SubnetManager> Driver<S> {
 
     /// Puts the end of a change into the journal. A disk that refuses changes nothing about it: the next reader of the
     /// journal takes the change up in its last wave, and finds every write done.
-    pub(super) fn record_end(&mut self, log: &Log) {
-        if let (Some(journal), Some(outcome)) = (&mut self.journal, &log.outcome)
-            && let Err(error) = journal.ended(self.subnet.now_ns(), outcome)
+    pub(super) fn record_end(&mut self, run: &RunState) {
+        if let (Some(journal), Some(outcome)) = (&mut self.journal, &run.outcome)
+            && let Err(error) = journal.record_end(self.subnet.now_ns(), outcome)
         {
             tracing::error!("{error}");
         }
@@ -277,8 +277,8 @@ impl<S: SubnetManager> Driver<S> {
 
     /// The next target of the routing, if the machine asked for a new plan: the part of the plan's target that is
     /// alive. After a loss, newcomers wait for the change after that (G.6).
-    pub(super) fn followed_by(&mut self, log: &mut Log, plan: &Plan) -> Option<Fabric> {
-        if !std::mem::take(&mut log.replan) {
+    pub(super) fn replan_target(&mut self, run: &mut RunState, plan: &Plan) -> Option<Fabric> {
+        if !std::mem::take(&mut run.replan) {
             return None;
         }
         let running = &self.running;
@@ -289,20 +289,20 @@ impl<S: SubnetManager> Driver<S> {
             return Some(common(&wanted, &running.routed));
         }
         // A completed change already serves what is left. Only one that was called off must start again.
-        let called_off = log.outcome == Some(Outcome::CalledOff(CallOff::TopologyChanged));
+        let called_off = run.outcome == Some(Outcome::CalledOff(CallOff::TopologyChanged));
         let differs = lacks(&running.routed, &wanted) || lacks(&wanted, &running.routed);
         (called_off && differs).then_some(wanted)
     }
 
-    async fn run_once(&mut self, log: &mut Log, plan: &Arc<Vetted>, first: Event) -> Result<(), DriverError> {
-        (log.outcome, log.declined) = (None, false);
-        log.last_waits.clear();
+    async fn run_once(&mut self, run: &mut RunState, plan: &Arc<Vetted>, first: Event) -> Result<(), DriverError> {
+        (run.outcome, run.declined) = (None, false);
+        run.last_waits.clear();
         self.subnet.reserve(plan.plan().reserved());
         let mut commands: VecDeque<Command> = self.first_commands(first).into();
         while let Some(command) = commands.pop_front() {
             let span = tracing::info_span!("phase", name = self.phase_of(plan.plan(), &command));
             let answer = match self.record_asked(plan.plan(), &command) {
-                None => self.carry_out(log, plan.plan(), command).instrument(span).await?,
+                None => self.carry_out(run, plan.plan(), command).instrument(span).await?,
                 refused => refused,
             };
             // The machine ignores answers under old tickets: if an abort or a change of the subnet moves it on first,
@@ -376,26 +376,36 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Carries out one command. Returns its answer, if it has one.
-    async fn carry_out(&mut self, log: &mut Log, plan: &Plan, command: Command) -> Result<Option<Event>, DriverError> {
+    async fn carry_out(
+        &mut self,
+        run: &mut RunState,
+        plan: &Plan,
+        command: Command,
+    ) -> Result<Option<Event>, DriverError> {
         let phase = self.phase_of(plan, &command);
         let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
         tracing::info!(command = command.name(), phase, now_ns = start_ns, "carry out");
         if let Some(fence) = self.fence(plan, &command) {
             self.subnet.set_fence(&fence);
         }
-        let Some(answer) = self.execute(log, plan, command).await? else { return Ok(None) };
+        let Some(answer) = self.execute(run, plan, command).await? else { return Ok(None) };
         if let Some(name) = phase {
             let smps = self.subnet.smps().since(&before);
-            log.note(name, start_ns, self.subnet.now_ns(), smps);
+            run.note(name, start_ns, self.subnet.now_ns(), smps);
         }
         if phase == Some(Phase::Stop.name()) && matches!(answer, Event::Acknowledged(_)) {
-            self.compute(log, self.computing.of(&plan.draft().before, plan.scheme())).await?;
+            self.compute(run, self.computing.of(&plan.draft().before, plan.scheme())).await?;
         }
         Ok(Some(answer))
     }
 
     /// Has the subnet do what a command asks. Returns its answer; none where nothing was asked of the subnet.
-    async fn execute(&mut self, log: &mut Log, plan: &Plan, command: Command) -> Result<Option<Event>, DriverError> {
+    async fn execute(
+        &mut self,
+        run: &mut RunState,
+        plan: &Plan,
+        command: Command,
+    ) -> Result<Option<Event>, DriverError> {
         Ok(Some(match command {
             Command::Apply { ticket, wave } => {
                 let wave = &plan.waves()[wave];
@@ -404,12 +414,12 @@ impl<S: SubnetManager> Driver<S> {
                     Sending::Listed { window } => WriteOrder::Listed { window },
                 };
                 let applied = self.apply(&wave.writes, order).await;
-                written(log, ticket, applied)?
+                written(run, ticket, applied)?
             }
             Command::Undo { ticket, reached } => {
-                log.reached = Some(reached);
+                run.reached = Some(reached);
                 let applied = self.apply(&plan.undo_writes(reached), WriteOrder::Any).await;
-                written(log, ticket, applied)?
+                written(run, ticket, applied)?
             }
             Command::Flush { ticket, lanes } => {
                 let observer = plan.policy().observer;
@@ -436,7 +446,7 @@ impl<S: SubnetManager> Driver<S> {
                 let mut since_ns = self.subnet.now_ns();
                 if let Some(own) = self.state.progress().filter(|_| until_event) {
                     // Who is interrupted waits no longer for that.
-                    since_ns = *log.last_waits.entry(own.passed()).or_insert(since_ns);
+                    since_ns = *run.last_waits.entry(own.passed()).or_insert(since_ns);
                 }
                 let leaving = Leaving { after, omitted, rounds, since_ns, ages: !is_last, fenced, until_event };
                 match self.subnet.vacate(ticket, observer, &leaving).await {
@@ -446,17 +456,17 @@ impl<S: SubnetManager> Driver<S> {
             }
             Command::Report(outcome) => {
                 tracing::info!(?outcome, "the change has ended");
-                log.outcome = Some(outcome);
+                run.outcome = Some(outcome);
                 return Ok(None);
             }
             Command::Replan => {
-                log.replan = true;
+                run.replan = true;
                 return Ok(None);
             }
             // `look` has excused what died, and the machine itself remembers the change.
             Command::DeferChange => return Ok(None),
             Command::Decline(reason) => {
-                log.declined = true;
+                run.declined = true;
                 tracing::warn!("{reason}");
                 return Ok(None);
             }
@@ -464,11 +474,11 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Lets the time pass that computing takes.
-    async fn compute(&mut self, log: &mut Log, computing_ns: u64) -> Result<(), DriverError> {
+    async fn compute(&mut self, run: &mut RunState, computing_ns: u64) -> Result<(), DriverError> {
         if computing_ns > 0 {
             let start_ns = self.subnet.now_ns();
             self.subnet.rest_until(start_ns.saturating_add(computing_ns)).await?;
-            log.note("compute", start_ns, self.subnet.now_ns(), SmpCounts::default());
+            run.note("compute", start_ns, self.subnet.now_ns(), SmpCounts::default());
         }
         Ok(())
     }
@@ -532,9 +542,9 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Updates `running` with the result of the change.
-    async fn apply_outcome(&mut self, log: &mut Log, own: &ChangeUnderWay) -> Result<(), DriverError> {
+    async fn apply_outcome(&mut self, run: &mut RunState, own: &ChangeUnderWay) -> Result<(), DriverError> {
         let plan = own.plan.plan();
-        match log.outcome {
+        match run.outcome {
             Some(Outcome::Completed | Outcome::CutShort) => {
                 self.running.tables = plan.tables_at(plan.waves().len()).clone();
                 // Where rows still lead into what died, the tables are proved for the fabric before it died, and the
@@ -555,7 +565,7 @@ impl<S: SubnetManager> Driver<S> {
             Some(Outcome::CalledOff(_)) => {
                 // The machine leaves entries of the spare half as they are, because they are unused. But the next plan
                 // writes only blocks that differ from the recorded ones, so devices must hold what is recorded.
-                let spare = log.reached.take().map_or_else(Vec::new, |reached| initial_blocks(plan, reached));
+                let spare = run.reached.take().map_or_else(Vec::new, |reached| initial_blocks(plan, reached));
                 self.apply(&spare, WriteOrder::Any).await?;
                 // Hosts that stayed on the spare half may send again, now that its entries lead where they did.
                 if self.running.both_halves {
@@ -612,10 +622,10 @@ fn ended_without_report(state: &State) -> Outcome {
     Outcome::Failed { state: state.name(), reason: "no command is left and no end was reported".to_string() }
 }
 
-fn written(log: &mut Log, ticket: Ticket, applied: Result<Applied, SubnetError>) -> Result<Event, SubnetError> {
+fn written(run: &mut RunState, ticket: Ticket, applied: Result<Applied, SubnetError>) -> Result<Event, SubnetError> {
     match applied {
         Ok(applied) => {
-            log.not_held.extend(applied.not_held);
+            run.not_held.extend(applied.not_held);
             Ok(Event::Acknowledged(ticket))
         }
         Err(error) => Ok(Event::WriteFailed { ticket, reason: survivable(error)?.to_string() }),

@@ -15,8 +15,8 @@ mod emptying;
 mod error;
 mod execution;
 mod foreseen;
-mod log;
 mod record;
+mod run_state;
 mod shortfall;
 mod sighting;
 mod standing;
@@ -168,7 +168,7 @@ pub struct Driver<S> {
     intent: Intent,
     state: State,
     /// The halted change, if there is one.
-    halted: Option<log::HaltedChange>,
+    halted: Option<run_state::HaltedChange>,
     /// Plans of which what they took out is not known to be empty.
     unemptied: Vec<Arc<Vetted>>,
     /// Whether a newcomer appeared during a change and no change has served it yet.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// What the driver records while a change runs.
 #[derive(Default)]
-pub(super) struct Log {
+pub(super) struct RunState {
     pub(super) phases: Vec<PhaseRecord>,
     pub(super) not_held: Vec<PortId>,
     pub(super) outcome: Option<Outcome>,
@@ -45,7 +45,7 @@ pub(super) struct CutShort {
     pub(super) since_ns: u64,
 }
 
-impl Log {
+impl RunState {
     /// Adds to the current phase, or begins the next.
     pub(super) fn note(&mut self, name: &'static str, start_ns: u64, end_ns: u64, smps: SmpCounts) {
         match self.phases.last_mut().filter(|last| last.name == name) {

@@ -153,7 +153,7 @@ impl<S: SubnetManager> Driver<S> {
         // Traps from before: what they report is looked at now.
         while self.subnet.pending_event().is_some() {}
         let Glance::Less(alive) = self.subnet.glance().await? else { return Ok(None) };
-        self.is_left(alive);
+        self.set_alive(alive);
         // For the sweep after the change.
         self.noticed = true;
         let (end_ns, smps) = (self.subnet.now_ns(), self.subnet.smps().since(&before));
@@ -170,7 +170,7 @@ impl<S: SubnetManager> Driver<S> {
         while self.subnet.pending_event().is_some() {}
         match self.subnet.glance().await? {
             Glance::Same => return Ok(false),
-            Glance::Less(alive) => self.is_left(alive),
+            Glance::Less(alive) => self.set_alive(alive),
             Glance::Unsure => drop(self.look().await?),
         }
         // For the sweep after the change.
@@ -179,7 +179,7 @@ impl<S: SubnetManager> Driver<S> {
     }
 
     /// Records what a glance has found to be left.
-    fn is_left(&mut self, alive: Fabric) {
+    fn set_alive(&mut self, alive: Fabric) {
         self.subnet.set_topology(&alive, self.running.sm);
         self.running.alive = Arc::new(alive);
     }
@@ -196,7 +196,7 @@ impl<S: SubnetManager> Driver<S> {
                 return Ok(None);
             }
             Glance::Less(alive) => {
-                self.is_left(alive);
+                self.set_alive(alive);
                 self.noticed = true;
                 return Ok(Some(Event::TopologyChanged));
             }

@@ -219,7 +219,7 @@ impl Journal {
     /// # Errors
     /// The disk refuses. The change has ended all the same; the next manager that opens the journal finds nothing left
     /// to do.
-    pub fn ended(&mut self, now_ns: u64, outcome: &Outcome) -> Result<(), JournalError> {
+    pub fn record_end(&mut self, now_ns: u64, outcome: &Outcome) -> Result<(), JournalError> {
         self.append(now_ns, JournalRecord::of_outcome(outcome))
     }
 
@@ -249,8 +249,8 @@ impl Journal {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn set_aside(&mut self, now_ns: u64, elements: Vec<String>) -> Result<(), JournalError> {
-        if self.says_aside(&elements) {
+    pub fn record_aside(&mut self, now_ns: u64, elements: Vec<String>) -> Result<(), JournalError> {
+        if self.has_aside(&elements) {
             return Ok(());
         }
         (self.aside, self.aside_is_recorded) = (elements, false);
@@ -261,7 +261,7 @@ impl Journal {
     }
 
     /// Whether the file says that these elements are set aside.
-    pub fn says_aside(&self, elements: &[String]) -> bool {
+    pub fn has_aside(&self, elements: &[String]) -> bool {
         self.aside_is_recorded && self.aside == elements
     }
 
@@ -470,9 +470,9 @@ mod tests {
         let path = folder.path().join("sm.journal");
         let (mut journal, warnings) = Journal::open(&path, 7).expect("it can be made");
         assert_eq!(warnings, Vec::<String>::new());
-        journal.set_aside(1, vec!["0x10".to_string()]).expect("room");
+        journal.record_aside(1, vec!["0x10".to_string()]).expect("room");
         journal.begin_anew(5).expect("room");
-        journal.ended(6, &Outcome::Completed).expect("room");
+        journal.record_end(6, &Outcome::Completed).expect("room");
         drop(journal);
         let kinds = |path: &Path| -> Vec<String> {
             let (entries, torn) = read(path).expect("whole");
@@ -490,11 +490,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("room");
         let path = folder.path().join("sm.journal");
         let (mut journal, _) = Journal::open(&path, 7).expect("it can be made");
-        journal.set_aside(1, vec!["0x10".to_string()]).expect("room");
+        journal.record_aside(1, vec!["0x10".to_string()]).expect("room");
         // A folder is where the new file would be written.
         std::fs::create_dir(path.with_added_extension("new")).expect("room");
         journal.begin_anew(5).expect_err("there is no room");
-        journal.ended(6, &Outcome::Completed).expect("room");
+        journal.record_end(6, &Outcome::Completed).expect("room");
         drop(journal);
         let (entries, torn) = read(&path).expect("whole");
         assert_eq!((entries.len(), torn), (3, None), "{entries:?}");
@@ -508,10 +508,10 @@ mod tests {
         let path = folder.path().join("a/sm.journal");
         fs::create_dir(folder.path().join("a")).expect("room");
         let (mut journal, _) = Journal::open(&path, 0).expect("it opens");
-        journal.set_aside(0, vec!["0x10".to_string()]).expect("there is room");
+        journal.record_aside(0, vec!["0x10".to_string()]).expect("there is room");
         assert!(!journal.replace_removed(0).expect("nothing to do"));
         fs::remove_file(&path).expect("it is there");
-        assert!(journal.set_aside(0, vec!["0x20".to_string()]).is_err(), "what is written there is lost");
+        assert!(journal.record_aside(0, vec!["0x20".to_string()]).is_err(), "what is written there is lost");
         assert!(journal.replace_removed(0).expect("there is room"));
         drop(journal);
         let (mut journal, _) = Journal::open(&path, 0).expect("it opens");

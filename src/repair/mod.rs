@@ -227,7 +227,7 @@ pub fn repair_from(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result
         // Most rows are refused for the same reasons as before, so one wave that ended for its work is not tried again.
         let other = begun(repair.anew(&discarding), !repair.is_cut_short(), LAST_CHANCE_WORK)?;
         if other.is_done() {
-            return Ok(ended(other));
+            return Ok(finish(other));
         }
     }
     if !repair.is_done() && !repair.is_tried_in_full() {
@@ -237,7 +237,7 @@ pub fn repair_from(input: &RepairInput<'_>, base: Option<&RepairBase>) -> Result
     }
     repair.finish()?;
     repair.relax();
-    Ok(ended(repair))
+    Ok(finish(repair))
 }
 
 /// A first wave for the rows by which hosts send to hosts, by one search and without a guide: no row that is intact
@@ -283,7 +283,7 @@ fn begun<'s, 'a>(
     Ok(repair)
 }
 
-fn ended(mut repair: RepairInProgress<'_, '_>) -> Repair {
+fn finish(mut repair: RepairInProgress<'_, '_>) -> Repair {
     repair.join();
     repair.renew();
     repair.hurry();

@@ -6,7 +6,7 @@ use super::elements::{Element, Moves};
 use super::engines::Engines;
 use super::event::{LaterEvent, LaterMoves};
 use super::setting::Scenario;
-use crate::change::{self, BringUp, BringUpError, DataVls};
+use crate::change::{self, BringUpError, CaptureSettings, DataVls};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, Lmc, Sl, SubnetId};
 use crate::lid;
@@ -110,15 +110,15 @@ impl SubnetSetup {
 
     fn on_lanes(request: SubnetRequest<'_>, engines: &Engines) -> Result<SubnetSetup, ScenarioError> {
         let SubnetRequest { scenario, data_vls, .. } = request;
-        let bring_up = BringUp {
+        let settings = CaptureSettings {
             data_vls,
             optimised_sl_to_vl: scenario.optimised_sl_to_vl,
             lmc: scenario.lmc,
             reserved_sl: scenario.policy.reserved_sl,
         };
-        let whole = bring_up.equip(request.fabric())?;
+        let whole = settings.equip(request.fabric())?;
         let before = before(request, &whole)?;
-        let demand = if scenario.undivided { bring_up.whole_demand(&before) } else { bring_up.demand(&before) };
+        let demand = if scenario.undivided { settings.whole_demand(&before) } else { settings.demand(&before) };
         let function = engines.before.route(&before, &demand).map_err(BringUpError::from)?;
         if scenario.undivided {
             if whole.end_ports().any(|port| whole.port(port).lmc != scenario.lmc) || scenario.lmc == Lmc::default() {
@@ -135,7 +135,7 @@ impl SubnetSetup {
         let setup = SubnetSetup::with(request, whole, function)?;
         let fitted = {
             let sm = setup.sm_in(&setup.after);
-            bring_up.fitted(&setup.whole, &setup.function, &setup.after, sm, &*engines.after)?
+            settings.fitted(&setup.whole, &setup.function, &setup.after, sm, &*engines.after)?
         };
         // Only R′, computed on the fabric after the change, shows how many LIDs it needs. If it needs more, the fabric
         // has them from the start, and R keeps the paths that it was computed with.

@@ -88,7 +88,7 @@ impl ConnectionMessage {
 
 impl Connections {
     /// The message that a packet carried, which has come.
-    pub fn taken(&mut self, id: PacketId) -> Option<Message> {
+    pub fn take_message(&mut self, id: PacketId) -> Option<Message> {
         self.messages.remove(&id)
     }
 

@@ -399,7 +399,7 @@ impl Sim {
         let asks = !is_message && !packet.marks.contains(PacketMarks::REPLY) && self.config.replies > 0.0;
         // The packet's header names the destination of the reply, so it must be read before the packet is removed.
         let asker = if asks { Some((self.ends_of(id).0, self.turn_of_reply(id))) } else { None };
-        let message = if is_message { self.connections.taken(id) } else { None };
+        let message = if is_message { self.connections.take_message(id) } else { None };
         self.plane.packets.remove(id);
         if let Some(message) = message {
             self.message_comes(rank, &packet, message);

@@ -19,7 +19,7 @@ use super::port_needs;
 use super::set_up;
 use super::settings::Basis;
 use super::unfit;
-use crate::change::{BringUp, Recovery, RecoveryInput, lost_cables, prepare_recovery, within_reach};
+use crate::change::{CaptureSettings, Recovery, RecoveryInput, lost_cables, prepare_recovery, within_reach};
 use crate::driver::{Running, StandingChange};
 use crate::fabric::{Fabric, Node, NodeId, PortId, difference};
 use crate::ids::{Half, Lid, PortNum, ReservedLevel, Sl, Vl};
@@ -472,13 +472,13 @@ pub(super) fn equip(
     config: &Config,
     assign: impl FnOnce(&Fabric) -> Result<Fabric, SmError>,
 ) -> Result<Fabric, SmError> {
-    let bring_up = BringUp {
+    let settings = CaptureSettings {
         data_vls: config.data_vls,
         optimised_sl_to_vl: None,
         lmc: config.lmc,
         reserved_sl: config.policy.reserved_sl,
     };
-    Ok(bring_up.equip_routed_or_not(&assign(found)?)?)
+    Ok(settings.equip_routed_or_not(&assign(found)?)?)
 }
 
 fn brought_up(fabric: Arc<Fabric>, sm: PortId, routing: FoundRouting, arrival: SubnetArrival) -> BroughtUp {

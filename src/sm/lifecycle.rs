@@ -808,7 +808,7 @@ impl RetiredHalf {
 }
 
 /// Why a removal is made, in words.
-pub(super) fn set_aside(element: FoundElement, fabric: &Fabric) -> String {
+pub(super) fn removal_reason(element: FoundElement, fabric: &Fabric) -> String {
     format!("{} is set aside", element.describe(fabric))
 }
 
@@ -841,7 +841,7 @@ fn change(purpose: Purpose, prepared: Box<Prepared>) -> Next {
             return unwritten(order, unfinished, answer);
         }
         Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished } => {
-            announce = Some(LifecycleCommand::Announce(set_aside(element, before)));
+            announce = Some(LifecycleCommand::Announce(removal_reason(element, before)));
             let unfinished = Unfinished { retired: unfinished.retired.after_all(&prepared), ..unfinished };
             Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished }
         }

@@ -55,7 +55,7 @@ impl<T: Transport> Upkeep<T> {
                 self.driver.intend(Intent { policy: Policy { reserved_sl, ..wanted.policy }, ..wanted.clone() });
                 let record = self.driver.take_up(standing).await;
                 self.driver.intend(wanted);
-                let record = self.ended(context, record)?;
+                let record = self.report_end(context, record)?;
                 self.keep_aside(&record);
                 (record, "the change that an earlier manager left", RetiredHalf::Current.after(plan.plan()))
             }

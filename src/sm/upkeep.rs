@@ -119,7 +119,7 @@ impl<T: Transport> Upkeep<T> {
             registering,
             unreached,
         };
-        upkeep.stands_in(context, up.instead.clone());
+        upkeep.set_stand_in(context, up.instead.clone());
         upkeep.owe_requests_to_register();
         upkeep.show(context);
         upkeep
@@ -176,7 +176,7 @@ impl<T: Transport> Upkeep<T> {
                 // The lost elements are back, so every pair has a path again.
                 if self.is_partial && !self.driver.running().has_lost_something() {
                     self.is_partial = false;
-                    self.stands_in(context, None);
+                    self.set_stand_in(context, None);
                 }
             }),
             LifecycleCommand::Mirror { reopen } => {
@@ -187,7 +187,7 @@ impl<T: Transport> Upkeep<T> {
                 self.driver.subnet_mut().manager.serve_waiting().await?;
                 let found = fallback::prepared(&mut self.driver, &context.config, goal.fabric).await;
                 found.map(|FoundChange { prepared, instead, is_partial }| {
-                    self.stands_in(context, instead);
+                    self.set_stand_in(context, instead);
                     self.is_partial = is_partial;
                     LifecycleEvent::Prepared(Box::new(prepared))
                 })
@@ -442,7 +442,7 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// Publishes the stand-in for the user's choice, if there is one.
-    fn stands_in(&mut self, context: &Context, instead: Option<String>) {
+    fn set_stand_in(&mut self, context: &Context, instead: Option<String>) {
         if let Some(what) = instead.as_ref().filter(|_| self.instead != instead) {
             tracing::warn!("{what}");
             context.post(self.now_ns(), Happening::Instead(what.clone()));
@@ -484,7 +484,7 @@ impl<T: Transport> Upkeep<T> {
         loop {
             let (id, order) = context.mailbox.borrow_mut().next_order()?;
             let takes_back = matches!(order, ManagerOrder::TakeBack(_));
-            match self.taken(id, order) {
+            match self.interpret_order(id, order) {
                 Ok(event) => {
                     if takes_back {
                         context.mailbox.borrow_mut().view.journal_gap = None;
@@ -497,7 +497,7 @@ impl<T: Transport> Upkeep<T> {
     }
 
     /// The lifecycle event of an order, or else the order's answer.
-    fn taken(&mut self, id: OrderId, order: ManagerOrder) -> Result<LifecycleEvent, OrderAnswer> {
+    fn interpret_order(&mut self, id: OrderId, order: ManagerOrder) -> Result<LifecycleEvent, OrderAnswer> {
         let running = self.driver.running();
         match order {
             ManagerOrder::Stop => Ok(LifecycleEvent::StopOrdered),
@@ -535,7 +535,7 @@ impl<T: Transport> Upkeep<T> {
                     return Err(OrderAnswer::Nothing);
                 }
                 let fabric = Arc::new(element.taken_out_of(&self.aside.out_of(&running.alive)));
-                let why = lifecycle::set_aside(element, &running.known);
+                let why = lifecycle::removal_reason(element, &running.known);
                 let goal = Goal { fabric, why };
                 Ok(LifecycleEvent::RemovalOrdered { order: id, element, dry_run, cut_off_meant, goal })
             }
@@ -560,7 +560,7 @@ impl<T: Transport> Upkeep<T> {
 
     /// Records the elements set aside, for the next manager.
     fn record_aside(&mut self) {
-        self.driver.set_aside(self.aside.names());
+        self.driver.record_aside(self.aside.names());
     }
 
     /// Sweeps, and queries the other managers. A loss meanwhile does not wait for silent devices.
@@ -695,7 +695,7 @@ impl<T: Transport> Upkeep<T> {
             tracing::warn!(assumption, "packets on the reserved level are not proved");
         }
         let record = self.driver.run(prepared).await;
-        self.ended(context, record)
+        self.report_end(context, record)
     }
 
     /// Makes trees of groups follow a change at once: the survey after it takes long, and packets are still forwarded
@@ -711,11 +711,11 @@ impl<T: Transport> Upkeep<T> {
 
     async fn resume(&mut self, context: &Context) -> Result<ChangeRecord, SmError> {
         let record = self.driver.resume().await;
-        self.ended(context, record.map(|record| record.expect("the driver keeps a change that stands still")))
+        self.report_end(context, record.map(|record| record.expect("the driver keeps a change that stands still")))
     }
 
     /// Reports how a change ended.
-    pub(super) fn ended(
+    pub(super) fn report_end(
         &self,
         context: &Context,
         record: Result<ChangeRecord, DriverError>,

@@ -6,9 +6,9 @@
 
 use super::input::case_of;
 use super::lanes::LaneMask;
+use super::proof_walk::{ProofSink, ProofWalk};
 use super::refusal::Refusal;
 use super::walk::{Class, ClassHop, Columns, Entrance, Sink};
-use super::walker::{ProofSink, Walker};
 use super::{Transition, evidence};
 use crate::fabric::NodeId;
 use crate::ids::{Half, PortNum, VlSet};
@@ -34,28 +34,33 @@ pub struct AnswerWay {
 /// The transition contradicts itself, or answers go in a loop or to a wrong port.
 pub fn answer_ways(transition: &impl Transition, half: Half) -> Result<Vec<AnswerWay>, Refusal> {
     let Some(case) = case_of(transition)? else { return Ok(Vec::new()) };
-    let walker = Walker::new(case, transition.surviving())?;
-    let case = &walker.case;
+    let proof_walk = ProofWalk::new(case, transition.surviving())?;
+    let case = &proof_walk.case;
     let selected = case.stages.iter().any(|facts| !facts.ways[half.index()].is_empty());
-    let classes = walker.classes().filter(|class| {
+    let classes = proof_walk.classes().filter(|class| {
         let is_base = case.fabric.port(class.owner).lid == Some(class.lid);
-        walker.half(class) == half && (case.is_answer(class.lid, half) || selected && is_base)
+        proof_walk.half(class) == half && (case.is_answer(class.lid, half) || selected && is_base)
     });
     let mut ways = AnswerWays {
-        walker: &walker,
-        sources: walker.net.senders(0).iter().filter_map(|source| Some((source.row? as usize, source.input))).collect(),
+        proof_walk: &proof_walk,
+        sources: proof_walk
+            .net
+            .senders(0)
+            .iter()
+            .filter_map(|source| Some((source.row? as usize, source.input)))
+            .collect(),
         entered: BTreeSet::new(),
         lanes: BTreeMap::new(),
     };
-    if let Some(fault) = walker.run_over(classes, &mut ways) {
-        return Err(evidence::of_fault(&walker, fault));
+    if let Some(fault) = proof_walk.walk_classes(classes, &mut ways) {
+        return Err(evidence::of_fault(&proof_walk, fault));
     }
-    let way = |((row, input, output), lanes)| AnswerWay { switch: walker.net.rows[row], input, output, lanes };
+    let way = |((row, input, output), lanes)| AnswerWay { switch: proof_walk.net.rows[row], input, output, lanes };
     Ok(ways.lanes.into_iter().map(way).collect())
 }
 
 struct AnswerWays<'a> {
-    walker: &'a Walker<'a>,
+    proof_walk: &'a ProofWalk<'a>,
     /// Rows and inputs at which a source sends in.
     sources: BTreeSet<(usize, PortNum)>,
     /// Stages, groups, rows and outputs that some source enters.
@@ -73,7 +78,7 @@ impl AnswerWays<'_> {
     /// The judges of a drain count what one source of a switch enters as entered by all of them. Nothing waits for a
     /// source's channel, so these arcs close no cycle.
     fn add_sources(&mut self, class: &Class, stage: usize, row: usize, output: PortNum) {
-        let Walker { net, injection, .. } = self.walker;
+        let ProofWalk { net, injection, .. } = self.proof_walk;
         if !self.entered.insert((stage, class.group, row, output)) {
             return;
         }
@@ -99,7 +104,7 @@ impl Sink for AnswerWays<'_> {
     }
 
     fn enter(&mut self, class: &Class, Entrance { stage, row, channel, .. }: Entrance) {
-        self.add_sources(class, stage, row, self.walker.net.output(row, channel));
+        self.add_sources(class, stage, row, self.proof_walk.net.output(row, channel));
     }
 }
 

@@ -13,10 +13,10 @@ use super::certificate::Recorder;
 use super::collector::{DependencyCollector, WalkedDependencies, is_acyclic};
 use super::difference::{Additions, BaseWaits};
 use super::input::{check_tables, check_ways};
+use super::proof_walk::{ProofSink, ProofWalk};
 use super::refusal::Refusal;
 use super::twins::Twins;
 use super::walk::{Both, Class, ClassHop, Columns, Sink};
-use super::walker::{ProofSink, Walker};
 use super::{InjectionRules, ProofWave};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum, Sl, VlSet};
@@ -120,12 +120,12 @@ impl ProofBase {
         check_tables(&case)?;
         let taking_part = |port: &PortId| !case.stranded[port.index()];
         check_ways(fabric, &case.stages[0], &fabric.end_ports().filter(taking_part).collect::<Vec<_>>())?;
-        let walker = Walker::new(case, fabric)?;
-        if !self.alone.is_like(&walker) {
+        let proof_walk = ProofWalk::new(case, fabric)?;
+        if !self.alone.is_like(&proof_walk) {
             return Ok(false);
         }
         let mut loud = FixedBitSet::with_capacity(usize::from(u16::MAX) + 1);
-        for &node in &walker.net.rows {
+        for &node in &proof_walk.net.rows {
             let (held, now) = (&self.tables.lfts[node.index()], &tables.lfts[node.index()]);
             mark_changed(held, [now], &mut loud);
             // A packet that comes to a port without a cable does so at a switch that is still there: dead elements
@@ -134,19 +134,19 @@ impl ProofBase {
             let died = self.fabric.ports_of(node).filter(died).map(|port| self.fabric.port(port).num);
             mark_led(held, died, &mut loud);
         }
-        let classes = walker.classes_to(&loud).filter(|class| walker.twins.leads(class.group));
+        let classes = proof_walk.classes_to(&loud).filter(|class| proof_walk.twins.leads(class.group));
         if let Some(waits) = &self.alone.waits {
-            let mut additions = Additions::from(&walker, waits, 0);
-            return Ok(walker.run_over_unlike(classes, &mut additions).is_none() && additions.are_acyclic());
+            let mut additions = Additions::from(&proof_walk, waits, 0);
+            return Ok(proof_walk.walk_distinct(classes, &mut additions).is_none() && additions.are_acyclic());
         }
-        let layout = walker.layout();
-        let mut collector = DependencyCollector::new(&walker, &layout);
+        let layout = proof_walk.layout();
+        let mut collector = DependencyCollector::new(&proof_walk, &layout);
         let row_before = |node: NodeId| self.alone.rows.binary_search(&node).ok();
-        collector.begin_with(&self.alone.dependencies, walker.net.rows.iter().map(|&node| row_before(node)));
-        if walker.run_over(classes, &mut collector).is_some() {
+        collector.begin_with(&self.alone.dependencies, proof_walk.net.rows.iter().map(|&node| row_before(node)));
+        if proof_walk.walk_classes(classes, &mut collector).is_some() {
             return Ok(false);
         }
-        Ok(is_acyclic(&walker, &layout, collector))
+        Ok(is_acyclic(&proof_walk, &layout, collector))
     }
 
     /// Returns whether a fabric is this one with some elements removed.
@@ -170,9 +170,9 @@ impl ProofBase {
 
     /// The classes of a change that stand through all of it where they do in the base, and nowhere else; none where
     /// that cannot be shown.
-    pub(super) fn quiet<'b>(&'b self, walker: &Walker<'_>) -> Option<QuietClasses<'b>> {
+    pub(super) fn quiet<'b>(&'b self, proof_walk: &ProofWalk<'_>) -> Option<QuietClasses<'b>> {
         let begun = self.begun.as_ref()?;
-        let (case, net) = (&walker.case, &walker.net);
+        let (case, net) = (&proof_walk.case, &proof_walk.net);
         let [steady, waves @ ..] = &case.stages[..] else { return None };
         let begins_alike = self.scope.stranded.is_empty()
             && begun.answerer == case.answerer
@@ -185,24 +185,25 @@ impl ProofBase {
             && steady.injected == begun.rules.injected
             && steady.ways == begun.rules.ways
             && begun.walk.rows == net.rows
-            && begun.walk.is_like(walker)
+            && begun.walk.is_like(proof_walk)
             && *steady.before == self.tables
             && *case.fabric == *self.fabric;
-        // The conditions on a wave under which a class can stand through it untouched; `walker` checks them again for
-        // each class.
+        // The conditions on a wave under which a class can stand through it untouched; `proof_walk` checks them again
+        // for each class.
         let stands = |(wave, stage): (&ProofWave<'_>, usize)| {
             wave.injected == steady.injected
                 && wave.ways == steady.ways
                 && wave.empty == VlSet::EMPTY
                 && wave.gone == [false; 2]
                 && wave.aged.is_none()
-                && walker.lanes.repeats(stage)
-                && (0..walker.lanes.groups.len()).all(|group| walker.injection.lessens(stage, group))
+                && proof_walk.lanes.repeats(stage)
+                && (0..proof_walk.lanes.groups.len()).all(|group| proof_walk.injection.lessens(stage, group))
         };
         if !begins_alike || !waves.iter().zip(1..).all(stands) {
             return None;
         }
-        let sends_alike = |stage| (0..walker.lanes.groups.len()).all(|group| walker.injection.repeats(stage, group));
+        let sends_alike =
+            |stage| (0..proof_walk.lanes.groups.len()).all(|group| proof_walk.injection.repeats(stage, group));
         let stands_still = (1..case.stages.len()).all(sends_alike);
         let mut loud = FixedBitSet::with_capacity(usize::from(u16::MAX) + 1);
         for (row, &node) in net.rows.iter().enumerate() {
@@ -251,12 +252,12 @@ impl QuietClasses<'_> {
     }
 
     /// The classes that need one, but for twins.
-    pub fn others<'w>(&'w self, walker: &'w Walker<'_>) -> impl Iterator<Item = Class> + 'w {
+    pub fn others<'w>(&'w self, proof_walk: &'w ProofWalk<'_>) -> impl Iterator<Item = Class> + 'w {
         let mut awake = self.loud.clone();
         awake.union_with(&self.begun.restless);
-        let leads = |class: &Class| walker.twins.leads(class.group);
-        let answers = |class: &Class| walker.case.is_answer(class.lid, walker.half(class));
-        walker.classes_to(&awake).filter(leads).filter(move |class| !self.contain(class, answers(class)))
+        let leads = |class: &Class| proof_walk.twins.leads(class.group);
+        let answers = |class: &Class| proof_walk.case.is_answer(class.lid, proof_walk.half(class));
+        proof_walk.classes_to(&awake).filter(leads).filter(move |class| !self.contain(class, answers(class)))
     }
 
     /// The dependencies of the base as a graph, where they can be had.
@@ -273,31 +274,31 @@ impl QuietClasses<'_> {
 impl KeptWalk {
     fn alone(fabric: &Fabric, tables: &SubnetTables, scope: &Scope) -> Result<KeptWalk, Refusal> {
         super::prove_tables(fabric, tables, scope)?;
-        let walker = Walker::new(ProofCase::of_tables(fabric, tables, scope), fabric)?;
-        let layout = walker.layout();
-        let mut collector = DependencyCollector::new(&walker, &layout);
-        let fault = walker.run_leading(&mut collector);
+        let proof_walk = ProofWalk::new(ProofCase::of_tables(fabric, tables, scope), fabric)?;
+        let layout = proof_walk.layout();
+        let mut collector = DependencyCollector::new(&proof_walk, &layout);
+        let fault = proof_walk.walk_leaders(&mut collector);
         assert!(fault.is_none(), "what was proved a moment ago has a fault");
-        Ok(KeptWalk::with(&walker, collector))
+        Ok(KeptWalk::with(&proof_walk, collector))
     }
 
-    fn with(walker: &Walker<'_>, collector: DependencyCollector<'_>) -> KeptWalk {
+    fn with(proof_walk: &ProofWalk<'_>, collector: DependencyCollector<'_>) -> KeptWalk {
         let dependencies = collector.walked();
-        let waits = BaseWaits::of(walker, &walker.layout(), &dependencies);
+        let waits = BaseWaits::of(proof_walk, &proof_walk.layout(), &dependencies);
         KeptWalk {
-            groups: walker.lanes.groups.iter().map(|group| group.sls.clone()).collect(),
-            twins: walker.twins.clone(),
-            rows: walker.net.rows.clone(),
+            groups: proof_walk.lanes.groups.iter().map(|group| group.sls.clone()).collect(),
+            twins: proof_walk.twins.clone(),
+            rows: proof_walk.net.rows.clone(),
             dependencies,
             waits,
         }
     }
 
     /// Returns whether service levels, lanes and twins are those of another walk.
-    fn is_like(&self, walker: &Walker<'_>) -> bool {
-        self.dependencies.vls() == walker.lanes.vls
-            && self.twins == walker.twins
-            && self.groups.iter().eq(walker.lanes.groups.iter().map(|group| &group.sls))
+    fn is_like(&self, proof_walk: &ProofWalk<'_>) -> bool {
+        self.dependencies.vls() == proof_walk.lanes.vls
+            && self.twins == proof_walk.twins
+            && self.groups.iter().eq(proof_walk.lanes.groups.iter().map(|group| &group.sls))
     }
 }
 
@@ -317,12 +318,12 @@ impl BegunWalk {
         let mut case = ProofCase::steady(fabric, tables, rules.clone(), &scope.stranded, false);
         (case.answerer, case.reserved) = (answerer, reserved);
         check_tables(&case).ok()?;
-        let walker = Walker::new(case, fabric).ok()?;
-        let layout = walker.layout();
-        let recorder = Some(Recorder::new(&walker));
-        let collector = DependencyCollector::new(&walker, &layout);
+        let proof_walk = ProofWalk::new(case, fabric).ok()?;
+        let layout = proof_walk.layout();
+        let recorder = Some(Recorder::new(&proof_walk));
+        let collector = DependencyCollector::new(&proof_walk, &layout);
         let mut sinks = Both(Both(collector, recorder), Some(TurnWatch::default()));
-        if walker.run_leading(&mut sinks).is_some() {
+        if proof_walk.walk_leaders(&mut sinks).is_some() {
             return None;
         }
         let Both(Both(collector, recorder), turns) = sinks;
@@ -337,8 +338,8 @@ impl BegunWalk {
         twice.iter().for_each(|key| drop(rows.remove(key)));
         let turns_back = turns?.found;
         let mut restless = FixedBitSet::with_capacity(usize::from(u16::MAX) + 1);
-        for class in walker.classes() {
-            let answers = walker.case.is_answer(class.lid, walker.half(&class));
+        for class in proof_walk.classes() {
+            let answers = proof_walk.case.is_answer(class.lid, proof_walk.half(&class));
             if !rows.get(&(answers, class.lid)).is_some_and(|row| Recorder::is_repeatable(row)) {
                 restless.insert(class.lid.index());
             }
@@ -347,7 +348,7 @@ impl BegunWalk {
             rules,
             answerer,
             reserved,
-            walk: KeptWalk::with(&walker, collector),
+            walk: KeptWalk::with(&proof_walk, collector),
             turns_back,
             rows,
             restless,

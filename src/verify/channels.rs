@@ -7,8 +7,8 @@ use super::dependencies::{ChannelTurn, Dependencies, DependencyLayout};
 use super::evidence;
 use super::graph::Graph;
 use super::net::FlatFabric;
+use super::proof_walk::ProofWalk;
 use super::refusal::Refusal;
-use super::walker::Walker;
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Half, PortMask, VlSet};
 use crate::tables::{PathLayers, SubnetTables};
@@ -55,19 +55,19 @@ impl ChannelGraph {
         rules.injected[half.index()] = true;
         rules.ways[half.index()] = ways.into_iter().cloned().collect();
         let case = ProofCase::steady(fabric, tables, rules, stranded, false);
-        let walker = Walker::new(case, surviving)?;
-        let layout = walker.layout();
-        let mut collector = DependencyCollector::new(&walker, &layout);
-        if let Some(fault) = walker.run(&mut collector) {
-            return Err(evidence::of_fault(&walker, fault));
+        let proof_walk = ProofWalk::new(case, surviving)?;
+        let layout = proof_walk.layout();
+        let mut collector = DependencyCollector::new(&proof_walk, &layout);
+        if let Some(fault) = proof_walk.walk_all(&mut collector) {
+            return Err(evidence::of_fault(&proof_walk, fault));
         }
         let halves = collector.finish();
         if let Err(cycle) = halves[half.index()][0].graph(&layout, 0).order() {
-            return Err(evidence::of_cycle(&walker, &layout, &halves, 0, cycle));
+            return Err(evidence::of_cycle(&proof_walk, &layout, &halves, 0, cycle));
         }
         let arcs = arcs(&layout, &halves[half.index()][0], lanes);
         let used = used(&layout, &halves[half.index()][0], lanes);
-        ChannelGraph::assemble(fabric, surviving, &walker.net, &arcs, &used)
+        ChannelGraph::assemble(fabric, surviving, &proof_walk.net, &arcs, &used)
     }
 
     fn assemble(
@@ -130,13 +130,13 @@ impl ChannelGraph {
 /// Ways through switches that packets on `lanes` can take, where both channels survive.
 fn arcs(layout: &DependencyLayout<'_>, dependencies: &Dependencies, lanes: VlSet) -> Vec<ChannelTurn> {
     let alive = |turn: &ChannelTurn| layout.net.exists(1, turn.inward) && layout.net.exists(1, turn.outward);
-    let taken = |turn: &ChannelTurn| taken(layout, dependencies, lanes, turn);
+    let is_occupied = |turn: &ChannelTurn| is_occupied(layout, dependencies, lanes, turn);
     let mut arcs = Vec::new();
-    layout.each_turn(0, |turn| arcs.extend((alive(&turn) && taken(&turn)).then_some(turn)));
+    layout.each_turn(0, |turn| arcs.extend((alive(&turn) && is_occupied(&turn)).then_some(turn)));
     arcs
 }
 
-fn taken(layout: &DependencyLayout<'_>, dependencies: &Dependencies, lanes: VlSet, turn: &ChannelTurn) -> bool {
+fn is_occupied(layout: &DependencyLayout<'_>, dependencies: &Dependencies, lanes: VlSet, turn: &ChannelTurn) -> bool {
     let on = |lane: &usize| lanes.0 >> lane & 1 == 1;
     let mut inputs = (0..layout.vls).filter(on);
     inputs.any(|lane| dependencies.at(layout, turn.row, turn.input, lane, turn.output) & lanes.0 != 0)
@@ -146,7 +146,9 @@ fn taken(layout: &DependencyLayout<'_>, dependencies: &Dependencies, lanes: VlSe
 fn used(layout: &DependencyLayout<'_>, dependencies: &Dependencies, lanes: VlSet) -> Vec<bool> {
     let mut used = vec![false; layout.net.channels()];
     layout.each_turn(0, |turn| {
-        for channel in [turn.inward, turn.outward].into_iter().filter(|_| taken(layout, dependencies, lanes, &turn)) {
+        for channel in
+            [turn.inward, turn.outward].into_iter().filter(|_| is_occupied(layout, dependencies, lanes, &turn))
+        {
             used[channel] |= layout.net.exists(1, channel);
         }
     });

@@ -3,15 +3,15 @@
 use super::case::ProofCase;
 use super::dependencies::{Dependencies, DependencyLayout};
 use super::lanes::LaneMask;
+use super::proof_walk::{ProofSink, ProofWalk};
 use super::walk::{Class, ClassHop, Columns, Entrance, Sink};
-use super::walker::{ProofSink, Walker};
 use crate::ids::{Half, PortNum};
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// Collects the dependencies of every half and stage.
 pub(super) struct DependencyCollector<'a> {
-    walker: &'a Walker<'a>,
+    proof_walk: &'a ProofWalk<'a>,
     layout: &'a DependencyLayout<'a>,
     /// By half, then stage.
     halves: [Vec<Dependencies>; 2],
@@ -42,12 +42,12 @@ impl WalkedDependencies {
 }
 
 impl<'a> DependencyCollector<'a> {
-    /// None yet; `layout` is that of the walker.
-    pub fn new(walker: &'a Walker<'a>, layout: &'a DependencyLayout<'a>) -> DependencyCollector<'a> {
-        let stages = walker.case.stages.len();
+    /// None yet; `layout` is that of the proof_walk.
+    pub fn new(proof_walk: &'a ProofWalk<'a>, layout: &'a DependencyLayout<'a>) -> DependencyCollector<'a> {
+        let stages = proof_walk.case.stages.len();
         let half = || vec![Dependencies::none(layout); stages];
-        let entered = vec![vec![0; walker.lanes.groups.len() * layout.net.channels()]; stages];
-        DependencyCollector { walker, layout, halves: [half(), half()], entered }
+        let entered = vec![vec![0; proof_walk.lanes.groups.len() * layout.net.channels()]; stages];
+        DependencyCollector { proof_walk, layout, halves: [half(), half()], entered }
     }
 
     /// The dependencies walked of a case of one stage, without twins and injection.
@@ -74,7 +74,7 @@ impl<'a> DependencyCollector<'a> {
     pub fn with_twins(mut self) -> Self {
         let (channels, vls) = (self.layout.net.channels(), self.layout.vls);
         for half in [Half::Lower, Half::Upper] {
-            let Some((leader, others)) = self.walker.twins.of_half(half).split_first() else { continue };
+            let Some((leader, others)) = self.proof_walk.twins.of_half(half).split_first() else { continue };
             for stage in &mut self.halves[half.index()] {
                 stage.copy_lane(vls, leader.lane, others.iter().map(|twin| twin.lane));
             }
@@ -97,10 +97,10 @@ impl<'a> DependencyCollector<'a> {
         }
         // Rule 4, stage after stage, since a latched packet may wait through several. It comes after the injection,
         // whose dependencies are latched like any others.
-        for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| self.walker.case.is_used(half)) {
+        for half in [Half::Lower, Half::Upper].into_iter().filter(|&half| self.proof_walk.case.is_used(half)) {
             let stages = &mut self.halves[half.index()];
             for stage in 1..stages.len() {
-                let facts = &self.walker.case.stages[stage];
+                let facts = &self.proof_walk.case.stages[stage];
                 if !facts.begins_without(half) {
                     let (earlier, later) = stages.split_at_mut(stage);
                     later[0].carry_over(&earlier[stage - 1], self.layout, stage, facts.empty.0);
@@ -113,7 +113,7 @@ impl<'a> DependencyCollector<'a> {
     /// Adds what packets of sources wait for, at the end: all sources of a switch that treats its inputs alike wait
     /// for the same lanes, so the walk enters those once for all of them.
     fn add_injection(&mut self, stage: usize) {
-        let Walker { net, lanes, injection, .. } = self.walker;
+        let ProofWalk { net, lanes, injection, .. } = self.proof_walk;
         for (index, source) in net.senders(stage).iter().enumerate().filter(|(_, source)| !source.is_switch()) {
             let Some(row) = source.row.map(|row| row as usize) else { continue };
             for (group, levels) in lanes.groups.iter().enumerate() {
@@ -141,7 +141,7 @@ impl Sink for DependencyCollector<'_> {
 
     #[inline]
     fn hop(&mut self, class: &Class, _columns: &Columns, hop: &ClassHop) {
-        let own = &mut self.halves[self.walker.half(class).index()][hop.stage];
+        let own = &mut self.halves[self.proof_walk.half(class).index()][hop.stage];
         own.add(self.layout, hop);
     }
 
@@ -173,14 +173,14 @@ pub(super) fn united<'h>(
 
 /// Returns whether the dependencies collected of one moment have no cycle.
 pub(super) fn is_acyclic(
-    walker: &Walker<'_>,
+    proof_walk: &ProofWalk<'_>,
     layout: &DependencyLayout<'_>,
     collector: DependencyCollector<'_>,
 ) -> bool {
     // Where one half is in use its twins wait for one another as their leader does, each on its own lane: a cycle of
     // one twin is a cycle of all.
-    let both = [Half::Lower, Half::Upper].iter().all(|&half| walker.case.is_used(half));
+    let both = [Half::Lower, Half::Upper].iter().all(|&half| proof_walk.case.is_used(half));
     let collector = if both { collector.with_twins() } else { collector };
     let halves = collector.finish();
-    united(&walker.case, &halves, 0).graph(layout, 0).is_acyclic()
+    united(&proof_walk.case, &halves, 0).graph(layout, 0).is_acyclic()
 }

@@ -7,9 +7,9 @@
 
 use super::Remainder;
 use super::lanes::LaneMask;
+use super::proof_walk::{ProofSink, ProofWalk};
 use super::refusal::{NamedDevice, Refusal, precondition};
 use super::walk::{Class, ClassHop, Columns, Entrance, Now, Sink};
-use super::walker::{ProofSink, Walker};
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::{Lid, PortNum};
 
@@ -51,7 +51,7 @@ struct WayIn {
 
 /// Watches for classes that are led from remaining elements into leaving ones.
 pub(super) struct DepartureWatch<'a> {
-    walker: &'a Walker<'a>,
+    proof_walk: &'a ProofWalk<'a>,
     during: &'a Fabric,
     remainder: Remainder<'a>,
     /// By channel.
@@ -76,17 +76,21 @@ pub(super) struct DepartureWatch<'a> {
 
 impl<'a> DepartureWatch<'a> {
     /// None if nothing leaves.
-    pub fn new(walker: &'a Walker<'a>, during: &'a Fabric, remainder: Remainder<'a>) -> Option<DepartureWatch<'a>> {
+    pub fn new(
+        proof_walk: &'a ProofWalk<'a>,
+        during: &'a Fabric,
+        remainder: Remainder<'a>,
+    ) -> Option<DepartureWatch<'a>> {
         let after = remainder.fabric;
         rounds_to_vacate(during, after)?;
         let gone = |port: PortId| during.peer(port).is_some() && after.peer(port).is_none();
-        let owners = during.ports().map(|(port, _)| walker.case.stranded[port.index()] || gone(port));
+        let owners = during.ports().map(|(port, _)| proof_walk.case.stranded[port.index()] || gone(port));
         Some(DepartureWatch {
-            walker,
+            proof_walk,
             during,
             remainder,
             leaves: during.ports().map(|(port, _)| gone(port)).collect(),
-            stays: walker.net.rows.iter().map(|&node| after.node(node).present).collect(),
+            stays: proof_walk.net.rows.iter().map(|&node| after.node(node).present).collect(),
             exempt: owners.collect(),
             found: Vec::new(),
             last: Vec::new(),
@@ -99,9 +103,9 @@ impl<'a> DepartureWatch<'a> {
 
     #[inline]
     fn pass(&mut self, class: &Class, row: usize, output: PortNum) {
-        let leads_in = self.leaves[self.walker.net.channel(row, output)] && self.stays[row];
+        let leads_in = self.leaves[self.proof_walk.net.channel(row, output)] && self.stays[row];
         // Answers may be lost, since the client asks again.
-        let leads_in = leads_in && !self.walker.case.is_answer(class.lid, self.walker.half(class));
+        let leads_in = leads_in && !self.proof_walk.case.is_answer(class.lid, self.proof_walk.half(class));
         if leads_in && !self.exempt[class.owner.index()] {
             self.found.push(WayIn { lid: class.lid, row, output });
         }
@@ -109,7 +113,7 @@ impl<'a> DepartureWatch<'a> {
 
     /// The fault at the end of the plan, if there is one.
     pub fn verdict(&self) -> Option<Refusal> {
-        let Walker { case, net, .. } = self.walker;
+        let ProofWalk { case, net, .. } = self.proof_walk;
         let wave = &case.stages.last()?.name;
         let place = |way: WayIn| {
             let switch = NamedDevice::of(case.fabric, net.rows[way.row]);
@@ -149,7 +153,7 @@ impl Sink for DepartureWatch<'_> {
 
     #[inline]
     fn enter(&mut self, class: &Class, Entrance { row, channel, .. }: Entrance) {
-        self.pass(class, row, self.walker.net.output(row, channel));
+        self.pass(class, row, self.proof_walk.net.output(row, channel));
     }
 
     fn occupied(&mut self, now: Now<'_>, _channels: &[u32], _lanes: &[LaneMask]) {
@@ -157,7 +161,7 @@ impl Sink for DepartureWatch<'_> {
             self.last = std::mem::take(&mut self.found);
         }
         // Packets that the barrier before this stage found gone are no longer on the ways that they took.
-        if self.walker.case.stages[now.stage].gone[self.walker.half(now.class).index()] {
+        if self.proof_walk.case.stages[now.stage].gone[self.proof_walk.half(now.class).index()] {
             self.taken = None;
         }
         // Stage 0 is over before the first write; the packets that it leaves are followed again at stage 1.
@@ -173,14 +177,14 @@ impl Sink for DepartureWatch<'_> {
 
 impl ProofSink for DepartureWatch<'_> {
     fn walked(&mut self, class: &Class, columns: &Columns) {
-        if self.remainder.gone[self.walker.half(class).index()] {
+        if self.remainder.gone[self.proof_walk.half(class).index()] {
             self.taken = None;
             self.last.clear();
         }
         self.lingering = self.lingering.or(self.taken.take());
         // A packet that stays on a way in at the last stage, by the entries with which that stage ends, keeps the
         // element from being vacated.
-        let end = self.walker.case.stages.len() - 1;
+        let end = self.proof_walk.case.stages.len() - 1;
         let stays = |way: &&WayIn| columns.at(end, way.row)[1] == way.output;
         self.led_on = self.led_on.or(self.last.iter().find(stays).copied());
         self.last.clear();

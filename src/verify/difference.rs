@@ -12,8 +12,8 @@ use super::collector::WalkedDependencies;
 use super::dependencies::{ChannelTurn, DependencyLayout};
 use super::graph::Graph;
 use super::net::{FlatFabric, Head};
+use super::proof_walk::{ProofSink, ProofWalk};
 use super::walk::{Class, ClassHop, Columns, Sink};
-use super::walker::{ProofSink, Walker};
 use crate::fabric::PortId;
 use crate::ids::{Half, PortMask, PortNum};
 use rustc_hash::FxHashMap;
@@ -30,12 +30,16 @@ pub(super) struct BaseWaits {
 
 impl BaseWaits {
     /// Of a walk of one moment. None where its classes have lanes of their own, or some dependencies close a cycle.
-    pub fn of(walker: &Walker<'_>, layout: &DependencyLayout<'_>, walked: &WalkedDependencies) -> Option<BaseWaits> {
-        let lane = leading_lane(walker)?;
-        let net = &walker.net;
+    pub fn of(
+        proof_walk: &ProofWalk<'_>,
+        layout: &DependencyLayout<'_>,
+        walked: &WalkedDependencies,
+    ) -> Option<BaseWaits> {
+        let lane = leading_lane(proof_walk)?;
+        let net = &proof_walk.net;
         let mut outputs = vec![PortMask::EMPTY; net.channels()];
         layout.each_turn(0, |ChannelTurn { row, input, inward, output, outward }| {
-            let is_between = is_of_switch(walker, inward) && leads_to_switch(net, 0, outward);
+            let is_between = is_of_switch(proof_walk, inward) && leads_to_switch(net, 0, outward);
             if is_between && walked.has(layout, (row, input, output), lane) {
                 outputs[inward].insert(output);
             }
@@ -98,7 +102,7 @@ impl BaseWaits {
 
 /// Collects the dependencies of a walk that a base does not have.
 pub(super) struct Additions<'w> {
-    walker: &'w Walker<'w>,
+    proof_walk: &'w ProofWalk<'w>,
     waits: &'w BaseWaits,
     /// The first stage that counts: what packets wait for earlier is the base's own.
     first: usize,
@@ -108,13 +112,13 @@ pub(super) struct Additions<'w> {
 
 impl<'w> Additions<'w> {
     /// None yet.
-    pub fn from(walker: &'w Walker<'w>, waits: &'w BaseWaits, first: usize) -> Additions<'w> {
-        Additions { walker, waits, first, found: FxHashMap::default() }
+    pub fn from(proof_walk: &'w ProofWalk<'w>, waits: &'w BaseWaits, first: usize) -> Additions<'w> {
+        Additions { proof_walk, waits, first, found: FxHashMap::default() }
     }
 
     /// Whether they close no cycle beside the dependencies of the base, at any stage that counts.
     pub fn are_acyclic(&self) -> bool {
-        self.waits.are_acyclic_with(&self.walker.net, self.first, &self.found)
+        self.waits.are_acyclic_with(&self.proof_walk.net, self.first, &self.found)
     }
 }
 
@@ -128,7 +132,7 @@ impl Sink for Additions<'_> {
         if hop.stage < self.first {
             return;
         }
-        let Walker { case, net, .. } = self.walker;
+        let ProofWalk { case, net, .. } = self.proof_walk;
         // The channel into a port is out of the port at the other end of its cable.
         let own = PortId(net.channel(hop.row, hop.input) as u32);
         let Some(inward) = case.fabric.peer(own) else { return };
@@ -136,7 +140,7 @@ impl Sink for Additions<'_> {
             return;
         }
         let outward = net.channel(hop.row, hop.output);
-        if is_of_switch(self.walker, inward.index()) && leads_to_switch(net, hop.stage, outward) {
+        if is_of_switch(self.proof_walk, inward.index()) && leads_to_switch(net, hop.stage, outward) {
             self.found.entry(inward.0).or_insert(PortMask::EMPTY).insert(hop.output);
         }
     }
@@ -146,16 +150,16 @@ impl ProofSink for Additions<'_> {}
 
 /// The lane of all classes that are walked, where each half in use has twins and both halves have them on the same
 /// lanes: one lane then stands for all.
-fn leading_lane(walker: &Walker<'_>) -> Option<usize> {
-    let used = || [Half::Lower, Half::Upper].into_iter().filter(|&half| walker.case.is_used(half));
-    let lanes = |half| walker.twins.of_half(half).iter().map(|twin| twin.lane);
+fn leading_lane(proof_walk: &ProofWalk<'_>) -> Option<usize> {
+    let used = || [Half::Lower, Half::Upper].into_iter().filter(|&half| proof_walk.case.is_used(half));
+    let lanes = |half| proof_walk.twins.of_half(half).iter().map(|twin| twin.lane);
     let first = used().next()?;
     let alike = used().all(|half| lanes(half).eq(lanes(first)));
     lanes(first).next().filter(|_| alike)
 }
 
-fn is_of_switch(walker: &Walker<'_>, channel: usize) -> bool {
-    let fabric = walker.case.fabric;
+fn is_of_switch(proof_walk: &ProofWalk<'_>, channel: usize) -> bool {
+    let fabric = proof_walk.case.fabric;
     fabric.node(fabric.port(PortId(channel as u32)).node).is_switch()
 }
 

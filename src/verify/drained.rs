@@ -8,8 +8,8 @@
 use super::case::DrainClaim;
 use super::dependencies::{ChannelTurn, Dependencies, DependencyLayout};
 use super::lanes::{LaneMask, lanes_of};
+use super::proof_walk::ProofWalk;
 use super::refusal::Refusal;
-use super::walker::Walker;
 use crate::fabric::NodeId;
 use crate::ids::{Half, PortNum, VlSet};
 
@@ -26,18 +26,18 @@ impl DrainClaim<'_> {
 /// Judges the claim at the end of a stage, if there is one, by the dependencies of its half, those latched earlier
 /// included.
 pub(super) fn check(
-    walker: &Walker<'_>,
+    proof_walk: &ProofWalk<'_>,
     layout: &DependencyLayout<'_>,
     halves: &[Vec<Dependencies>; 2],
     stage: usize,
 ) -> Result<(), Refusal> {
-    let case = &walker.case;
+    let case = &proof_walk.case;
     let Some(claim) = case.drains.get(stage).and_then(Option::as_ref) else { return Ok(()) };
     let half = claim.half;
     let refusal = |what: String| Refusal::Precondition { wave: case.stages[stage].name.clone(), what };
     let waits = &halves[half.index()][stage];
     // Lanes of sources count, whether or not their packets have anywhere to go.
-    let left = VlSet(waits.lanes(layout, stage) | injected(walker, stage, half)).minus(claim.lanes);
+    let left = VlSet(waits.lanes(layout, stage) | injected(proof_walk, stage, half)).minus(claim.lanes);
     if !left.is_empty() {
         return Err(refusal(format!("packets of the {half} half can be on {left}, which is not drained")));
     }
@@ -47,7 +47,7 @@ pub(super) fn check(
         let ChannelTurn { row, input, inward, output, .. } = turn;
         let omitted = |lane: &usize| {
             let to = waits.at(layout, row, input, *lane, output);
-            to != 0 && !claim.includes(walker.net.rows[row], &turn, *lane, to)
+            to != 0 && !claim.includes(proof_walk.net.rows[row], &turn, *lane, to)
         };
         if first.is_none_or(|(place, ..)| (inward, output) < place)
             && let Some(lane) = (0..layout.vls).find(omitted)
@@ -56,7 +56,7 @@ pub(super) fn check(
         }
     });
     let Some((_, lane, ChannelTurn { row, input, output, .. })) = first else { return Ok(()) };
-    let switch = case.fabric.describe_node(walker.net.rows[row]);
+    let switch = case.fabric.describe_node(proof_walk.net.rows[row]);
     Err(refusal(step_omitted(half, &switch, (input, lane), output)))
 }
 
@@ -68,10 +68,10 @@ fn step_omitted(half: Half, switch: &str, (input, lane): (PortNum, usize), outpu
 }
 
 /// The lanes of sources' channels in which packets of a half can stand.
-fn injected(walker: &Walker<'_>, stage: usize, half: Half) -> LaneMask {
-    let groups = walker.lanes.groups.iter().enumerate().filter(|(_, group)| group.half() == half);
-    let sources = walker.net.senders(stage).iter().enumerate().filter(|(_, source)| !source.is_switch());
+fn injected(proof_walk: &ProofWalk<'_>, stage: usize, half: Half) -> LaneMask {
+    let groups = proof_walk.lanes.groups.iter().enumerate().filter(|(_, group)| group.half() == half);
+    let sources = proof_walk.net.senders(stage).iter().enumerate().filter(|(_, source)| !source.is_switch());
     let masks = groups.flat_map(|(group, _)| sources.clone().map(move |(source, _)| (source, group)));
-    let lanes = masks.fold(0, |all, (source, group)| all | walker.injection.mask(stage, source, group));
-    lanes_of(lanes).filter(|&lane| lane < walker.lanes.vls).fold(0, |all, lane| all | 1 << lane)
+    let lanes = masks.fold(0, |all, (source, group)| all | proof_walk.injection.mask(stage, source, group));
+    lanes_of(lanes).filter(|&lane| lane < proof_walk.lanes.vls).fold(0, |all, lane| all | 1 << lane)
 }

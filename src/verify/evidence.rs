@@ -6,19 +6,19 @@ use super::dependencies::{Dependencies, DependencyLayout, lane_of};
 use super::graph::NodeCycle;
 use super::lanes::{LaneMask, lanes_of};
 use super::net::Head;
+use super::proof_walk::{FaultKind, FirstFault, ProofSink, ProofWalk};
 use super::refusal::{
     BlackHole, ClassLoop, Cycle, Dependency, EntryAge, LoopHop, NamedDevice, PortLane, Refusal, WaveArrival,
     WrongArrival,
 };
 use super::walk::{Class, ClassHop, Columns, Sink};
-use super::walker::{FaultKind, FirstFault, ProofSink, Walker};
 use crate::fabric::NodeId;
 use crate::ids::{Lid, PortNum, Sl, Vl};
 use crate::tables::SubnetTables;
 
 /// A fault as a refusal.
-pub(super) fn of_fault(walker: &Walker<'_>, fault: FirstFault) -> Refusal {
-    let Walker { case, net, .. } = walker;
+pub(super) fn of_fault(proof_walk: &ProofWalk<'_>, fault: FirstFault) -> Refusal {
+    let ProofWalk { case, net, .. } = proof_walk;
     let wave = case.stages[fault.stage].name.clone();
     let lid = fault.lid;
     match fault.kind {
@@ -35,7 +35,7 @@ pub(super) fn of_fault(walker: &Walker<'_>, fault: FirstFault) -> Refusal {
 
 /// A cycle as a refusal: a loop where a class loops by itself, otherwise a deadlock with a class for each dependency.
 pub(super) fn of_cycle(
-    walker: &Walker<'_>,
+    proof_walk: &ProofWalk<'_>,
     layout: &DependencyLayout<'_>,
     halves: &[Vec<Dependencies>; 2],
     stage: usize,
@@ -43,36 +43,36 @@ pub(super) fn of_cycle(
 ) -> Refusal {
     // Switches that send one class round are a fault of the tables whatever the lanes, and easier to mend than a
     // deadlock. So the whole stage is searched for such a class before the cycle is explained.
-    let mut loops = LoopSearch::new(walker, stage);
-    walker.run(&mut loops);
+    let mut loops = LoopSearch::new(proof_walk, stage);
+    proof_walk.walk_all(&mut loops);
     if let Some(found) = loops.found {
         return Refusal::Loop(found);
     }
-    Refusal::Deadlock(explained(walker, layout, halves, stage, &cycle))
+    Refusal::Deadlock(explained(proof_walk, layout, halves, stage, &cycle))
 }
 
 /// A cycle that is possible at a stage, with a class for each dependency.
 pub(super) fn explained(
-    walker: &Walker<'_>,
+    proof_walk: &ProofWalk<'_>,
     layout: &DependencyLayout<'_>,
     halves: &[Vec<Dependencies>; 2],
     stage: usize,
     cycle: &NodeCycle,
 ) -> Cycle {
-    let dependencies = dependencies(walker, layout, halves, stage, &turns_of(cycle));
-    Cycle { wave: walker.case.stages[stage].name.clone(), dependencies, shortest: cycle.shortest }
+    let dependencies = dependencies(proof_walk, layout, halves, stage, &turns_of(cycle));
+    Cycle { wave: proof_walk.case.stages[stage].name.clone(), dependencies, shortest: cycle.shortest }
 }
 
 /// Turns from lane to lane that are possible at a stage, with a class for each.
 pub(super) fn dependencies(
-    walker: &Walker<'_>,
+    proof_walk: &ProofWalk<'_>,
     layout: &DependencyLayout<'_>,
     halves: &[Vec<Dependencies>; 2],
     stage: usize,
     turns: &[(u32, u32)],
 ) -> Vec<Dependency> {
-    let mut search = ClassSearch::new(walker, stage, wanted(layout, halves, stage, turns));
-    walker.run(&mut search);
+    let mut search = ClassSearch::new(proof_walk, stage, wanted(layout, halves, stage, turns));
+    proof_walk.walk_all(&mut search);
     search.wanted.iter().map(|wanted| search.explain(wanted)).collect()
 }
 
@@ -133,7 +133,7 @@ fn wanted(
 
 /// Finds a class for every dependency wanted.
 struct ClassSearch<'a> {
-    walker: &'a Walker<'a>,
+    proof_walk: &'a ProofWalk<'a>,
     stage: usize,
     wanted: Vec<Wanted>,
     /// By row: whether a dependency wanted is there. Nearly every hop is elsewhere.
@@ -143,15 +143,15 @@ struct ClassSearch<'a> {
 }
 
 impl<'a> ClassSearch<'a> {
-    fn new(walker: &'a Walker<'a>, stage: usize, wanted: Vec<Wanted>) -> ClassSearch<'a> {
-        let mut has_wanted = vec![false; walker.net.rows.len()];
+    fn new(proof_walk: &'a ProofWalk<'a>, stage: usize, wanted: Vec<Wanted>) -> ClassSearch<'a> {
+        let mut has_wanted = vec![false; proof_walk.net.rows.len()];
         wanted.iter().for_each(|wanted| has_wanted[wanted.row] = true);
-        ClassSearch { walker, stage, open: wanted.len(), wanted, has_wanted }
+        ClassSearch { proof_walk, stage, open: wanted.len(), wanted, has_wanted }
     }
 
     fn explain(&self, wanted: &Wanted) -> Dependency {
-        let case = &self.walker.case;
-        let switch = NamedDevice::of(case.fabric, self.walker.net.rows[wanted.row]);
+        let case = &self.proof_walk.case;
+        let switch = NamedDevice::of(case.fabric, self.proof_walk.net.rows[wanted.row]);
         let lane = |port, vl| PortLane { port, vl: Vl::masked(vl) };
         let (input, output) = (lane(wanted.input, wanted.from), lane(wanted.output, wanted.to));
         let Some(cause) = &wanted.cause else { unreachable!("the walk that found the dependency passes it again") };
@@ -161,9 +161,9 @@ impl<'a> ClassSearch<'a> {
     }
 
     fn cause(&self, class: &Class, columns: &Columns, hop: &ClassHop, to: u8) -> Cause {
-        let sl = self.walker.lanes.groups[class.group].sls[0];
-        let facts = &self.walker.case.stages[hop.stage];
-        let node = self.walker.net.rows[hop.row];
+        let sl = self.proof_walk.lanes.groups[class.group].sls[0];
+        let facts = &self.proof_walk.case.stages[hop.stage];
+        let node = self.proof_walk.net.rows[hop.row];
         let mapping = mapping_entry(facts, node, hop.input, hop.output, sl, Vl::masked(to));
         let entry = columns.entry(hop.stage, hop.row, hop.output);
         Cause { stage: hop.stage, lid: class.lid, sl, entry, mapping }
@@ -196,7 +196,7 @@ impl Sink for ClassSearch<'_> {
             // The latest stage is named: a choice that is still possible explains the cycle better than one latched
             // earlier.
             let later = wanted.cause.as_ref().is_none_or(|cause| cause.stage < hop.stage);
-            if here && lanes && later && wanted.halves[self.walker.half(class).index()] {
+            if here && lanes && later && wanted.halves[self.proof_walk.half(class).index()] {
                 self.wanted[index].cause = Some(self.cause(class, columns, hop, self.wanted[index].to));
                 self.open -= usize::from(hop.stage == self.stage);
             }
@@ -215,7 +215,7 @@ fn has(mask: LaneMask, lane: u8) -> bool {
 
 /// Finds a class that loops.
 struct LoopSearch<'a> {
-    walker: &'a Walker<'a>,
+    proof_walk: &'a ProofWalk<'a>,
     stage: usize,
     /// Of the class in hand, at the stage, by row: outputs towards other switches. There are two at most: an old entry
     /// and a new one.
@@ -236,10 +236,10 @@ struct Visit {
 }
 
 impl<'a> LoopSearch<'a> {
-    fn new(walker: &'a Walker<'a>, stage: usize) -> LoopSearch<'a> {
-        let rows = walker.net.rows.len();
+    fn new(proof_walk: &'a ProofWalk<'a>, stage: usize) -> LoopSearch<'a> {
+        let rows = proof_walk.net.rows.len();
         let (edges, entered) = (vec![[None; 2]; rows], vec![0; rows]);
-        LoopSearch { walker, stage, edges, rows: Vec::new(), entered, search: 0, found: None }
+        LoopSearch { proof_walk, stage, edges, rows: Vec::new(), entered, search: 0, found: None }
     }
 
     /// Notes that the class in hand leaves a switch by an output.
@@ -293,7 +293,7 @@ impl<'a> LoopSearch<'a> {
     }
 
     fn next_row(&self, row: usize, output: PortNum) -> usize {
-        match self.walker.net.head(self.stage, self.walker.net.channel(row, output)) {
+        match self.proof_walk.net.head(self.stage, self.proof_walk.net.channel(row, output)) {
             Head::Switch { row, .. } => row as usize,
             _ => unreachable!("only outputs towards switches are gathered"),
         }
@@ -302,7 +302,7 @@ impl<'a> LoopSearch<'a> {
 
 impl Sink for LoopSearch<'_> {
     fn hop(&mut self, _class: &Class, _columns: &Columns, hop: &ClassHop) {
-        let onward = self.walker.net.head(hop.stage, self.walker.net.channel(hop.row, hop.output));
+        let onward = self.proof_walk.net.head(hop.stage, self.proof_walk.net.channel(hop.row, hop.output));
         if hop.stage == self.stage && self.found.is_none() && matches!(onward, Head::Switch { .. }) {
             self.note(hop.row, hop.output);
         }
@@ -316,7 +316,7 @@ impl Sink for LoopSearch<'_> {
 impl ProofSink for LoopSearch<'_> {
     fn walked(&mut self, class: &Class, columns: &Columns) {
         if let Some(round) = self.round() {
-            let Walker { case, net, .. } = self.walker;
+            let ProofWalk { case, net, .. } = self.proof_walk;
             let hop = |&(row, port): &(usize, PortNum)| {
                 let entry = columns.entry(self.stage, row, port);
                 LoopHop { switch: NamedDevice::of(case.fabric, net.rows[row]), port, entry }

@@ -5,8 +5,8 @@ use super::collector::DependencyCollector;
 use super::evidence;
 use super::graph::NodeCycle;
 use super::input::case_of;
+use super::proof_walk::ProofWalk;
 use super::refusal::{Cycle, Refusal};
-use super::walker::Walker;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::Vl;
 
@@ -31,17 +31,17 @@ pub struct Wait {
 /// [`Refusal::Precondition`]: the transition contradicts itself, or the waits close no cycle.
 pub fn foresee(transition: &impl Transition, waits: &[Wait]) -> Result<Option<Cycle>, Refusal> {
     let Some(case) = case_of(transition)? else { return Ok(None) };
-    let walker = Walker::new(case, transition.surviving())?;
-    let layout = walker.layout();
-    let nodes = nodes(walker.case.fabric, walker.lanes.vls, waits)?;
+    let proof_walk = ProofWalk::new(case, transition.surviving())?;
+    let layout = proof_walk.layout();
+    let nodes = nodes(proof_walk.case.fabric, proof_walk.lanes.vls, waits)?;
     let cycle = NodeCycle { nodes, shortest: false };
-    let mut collector = DependencyCollector::new(&walker, &layout);
+    let mut collector = DependencyCollector::new(&proof_walk, &layout);
     // Where the walk finds another fault it ends early, and later moments have no dependencies.
-    walker.run(&mut collector);
+    proof_walk.walk_all(&mut collector);
     let halves = collector.finish();
     let possible = |&stage: &usize| evidence::is_possible(&layout, &halves, stage, &cycle);
-    let first = (0..walker.case.stages.len()).find(possible);
-    Ok(first.map(|stage| evidence::explained(&walker, &layout, &halves, stage, &cycle)))
+    let first = (0..proof_walk.case.stages.len()).find(possible);
+    Ok(first.map(|stage| evidence::explained(&proof_walk, &layout, &halves, stage, &cycle)))
 }
 
 /// The lanes in which the packets stand, as nodes of the dependency graph.

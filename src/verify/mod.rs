@@ -33,13 +33,13 @@ mod lost;
 mod multicast;
 pub(crate) mod net;
 mod permissions;
+mod proof_walk;
 mod prover;
 mod refusal;
 mod reserved;
 mod tables;
 mod twins;
 pub(crate) mod walk;
-mod walker;
 mod ways;
 mod witness;
 

@@ -13,9 +13,9 @@ use super::collector::{DependencyCollector, united};
 use super::evidence;
 use super::graph::{Graph, NodeCycle};
 use super::input::{case_of, check_tables};
+use super::proof_walk::ProofWalk;
 use super::refusal::Refusal;
 use super::reserved;
-use super::walker::Walker;
 use crate::fabric::{Fabric, PortId};
 use crate::ids::ReservedLevel;
 use crate::tables::{SubnetTables, TreeTurn};
@@ -70,17 +70,17 @@ impl UnicastWaits {
     }
 
     fn of_case(case: ProofCase<'_>, surviving: &Fabric) -> Result<UnicastWaits, Refusal> {
-        let walker = Walker::new(case, surviving)?;
-        let layout = walker.layout();
-        let mut collector = DependencyCollector::new(&walker, &layout);
-        if let Some(fault) = walker.run(&mut collector) {
-            return Err(evidence::of_fault(&walker, fault));
+        let proof_walk = ProofWalk::new(case, surviving)?;
+        let layout = proof_walk.layout();
+        let mut collector = DependencyCollector::new(&proof_walk, &layout);
+        if let Some(fault) = proof_walk.walk_all(&mut collector) {
+            return Err(evidence::of_fault(&proof_walk, fault));
         }
         let halves = collector.finish();
-        let vls = walker.lanes.vls as u32;
+        let vls = proof_walk.lanes.vls as u32;
         let (mut waits, mut stays) = (vec![Vec::new(); vls as usize], true);
-        for stage in 0..walker.case.stages.len() {
-            let all = united(&walker.case, &halves, stage);
+        for stage in 0..proof_walk.case.stages.len() {
+            let all = united(&proof_walk.case, &halves, stage);
             all.each_edge(&layout, stage, &mut |from, to| {
                 stays &= from % vls == to % vls;
                 waits[(from % vls) as usize].push((from / vls, to / vls));

@@ -59,7 +59,7 @@ impl<A: ProofSink, B: ProofSink> ProofSink for super::walk::Both<A, B> {
 
 /// A case with everything that its walk reads. It can be walked again: a second pass reports the same hops in the same
 /// order, and so finds the class that causes each result of the first.
-pub(super) struct Walker<'a> {
+pub(super) struct ProofWalk<'a> {
     pub case: ProofCase<'a>,
     pub net: FlatFabric,
     pub lanes: HopLanes,
@@ -73,13 +73,13 @@ pub(super) struct Walker<'a> {
     pub answerer: Option<Answerer>,
 }
 
-impl<'a> Walker<'a> {
+impl<'a> ProofWalk<'a> {
     /// Prepares the walk of a case; `surviving` is the part of its fabric that remains while the waves run.
     ///
     /// # Errors
     /// A table that sends a service level in use onto a lane which the link does not carry; a manager's port whose
     /// answers are to be proved and that sends nothing.
-    pub fn new(case: ProofCase<'a>, surviving: &Fabric) -> Result<Walker<'a>, Refusal> {
+    pub fn new(case: ProofCase<'a>, surviving: &Fabric) -> Result<ProofWalk<'a>, Refusal> {
         let mut net = FlatFabric::of_restriction(case.fabric, surviving, case.switches);
         net.discards_turned_back = case.discards_turned_back;
         let lanes = tables::read(&case, &net)?;
@@ -87,7 +87,7 @@ impl<'a> Walker<'a> {
         let answerer = Answerer::of(&case, &net)?;
         let rewritten = (0..case.stages.len()).map(|stage| rewritten(&case, &net, stage)).collect();
         let twins = Twins::of(&case, &lanes);
-        Ok(Walker { case, net, lanes, injection, twins, answerer, rewritten })
+        Ok(ProofWalk { case, net, lanes, injection, twins, answerer, rewritten })
     }
 
     /// The layout of the dependencies.
@@ -177,30 +177,34 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks all classes, and returns the earliest fault: of the first stage, then of the first class.
-    pub fn run(&self, sink: &mut impl ProofSink) -> Option<FirstFault> {
-        self.run_over(self.classes(), sink)
+    pub fn walk_all(&self, sink: &mut impl ProofSink) -> Option<FirstFault> {
+        self.walk_classes(self.classes(), sink)
     }
 
     /// Walks one class of each set of twins. The first fault is one of theirs, because a twin fails where its leader
     /// does, and follows it. Sinks that need the others add them (see [`Twins`]).
-    pub fn run_leading(&self, sink: &mut impl ProofSink) -> Option<FirstFault> {
-        self.run_over(self.classes().filter(|class| self.twins.leads(class.group)), sink)
+    pub fn walk_leaders(&self, sink: &mut impl ProofSink) -> Option<FirstFault> {
+        self.walk_classes(self.classes().filter(|class| self.twins.leads(class.group)), sink)
     }
 
     /// Walks some classes, those of a LID one after the other.
-    pub fn run_over(&self, mut classes: impl Iterator<Item = Class>, sink: &mut impl ProofSink) -> Option<FirstFault> {
-        self.run_over_some(&mut classes, false, sink)
+    pub fn walk_classes(
+        &self,
+        mut classes: impl Iterator<Item = Class>,
+        sink: &mut impl ProofSink,
+    ) -> Option<FirstFault> {
+        self.walk_some(&mut classes, false, sink)
     }
 
     /// The same, but of classes to one owner that stand in the same channels, one after the other, only the first: for
     /// sinks to which another class, half or lane says nothing new. The other classes have no fault if that one has
     /// none.
-    pub fn run_over_unlike(
+    pub fn walk_distinct(
         &self,
         mut classes: impl Iterator<Item = Class>,
         sink: &mut impl ProofSink,
     ) -> Option<FirstFault> {
-        self.run_over_some(&mut classes, self.sends_halves_alike(), sink)
+        self.walk_some(&mut classes, self.sends_halves_alike(), sink)
     }
 
     /// Whether both halves are in use, and whoever sends to a LID on the leading group of one sends to it on that of
@@ -221,7 +225,7 @@ impl<'a> Walker<'a> {
             && self.case.relays.ports.is_empty()
     }
 
-    fn run_over_some(
+    fn walk_some(
         &self,
         classes: &mut dyn Iterator<Item = Class>,
         skips_alike: bool,
@@ -233,10 +237,10 @@ impl<'a> Walker<'a> {
         for (at, sender) in self.net.senders(0).iter().enumerate() {
             sender_of[sender.port.index()] = Some(at);
         }
-        let mut senders = ProofSenders { walker: self, permissions, sender_of };
+        let mut senders = ProofSenders { proof_walk: self, permissions, sender_of };
         let mut walk = Walk::new(&self.net, &self.lanes, 0..stages, ());
         let lost = LostRows::new(&self.net, stages, self.case.begins_with_losses);
-        let mut judge = Judge { walker: self, sink, lost, found: None };
+        let mut judge = Judge { proof_walk: self, sink, lost, found: None };
         let mut read = None;
         // The last class of data that was walked, whose entries are read; and a LID that is led alike.
         let (mut walked, mut alike) = (None, None);
@@ -294,7 +298,7 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// See [`Walker::rewritten`].
+/// See [`ProofWalk::rewritten`].
 fn rewritten(case: &ProofCase<'_>, net: &FlatFabric, stage: usize) -> Option<Vec<usize>> {
     let facts = &case.stages[stage];
     let ended = case.stages[stage.checked_sub(1)?].after;
@@ -305,7 +309,7 @@ fn rewritten(case: &ProofCase<'_>, net: &FlatFabric, stage: usize) -> Option<Vec
 
 /// The senders of a proof.
 struct ProofSenders<'a> {
-    walker: &'a Walker<'a>,
+    proof_walk: &'a ProofWalk<'a>,
     permissions: Permissions<'a>,
     /// By port, its place among the senders. Every switch is asked about every class, so a search would cost as many
     /// steps as there are senders for each class.
@@ -314,14 +318,14 @@ struct ProofSenders<'a> {
 
 impl Senders<()> for ProofSenders<'_> {
     fn left(&self, now: Now<'_>) -> LaneMask {
-        let facts = &self.walker.case.stages[now.stage];
-        if facts.begins_without(self.walker.half(now.class)) { 0 } else { !facts.empty.0 }
+        let facts = &self.proof_walk.case.stages[now.stage];
+        if facts.begins_without(self.proof_walk.half(now.class)) { 0 } else { !facts.empty.0 }
     }
 
     fn repeats(&self, now: Now<'_>, columns: &Columns, occupied: &[u32]) -> bool {
-        let Walker { case, net, lanes, injection, .. } = self.walker;
+        let ProofWalk { case, net, lanes, injection, .. } = self.proof_walk;
         let Now { class, stage } = now;
-        let (facts, half) = (&case.stages[stage], self.walker.half(class));
+        let (facts, half) = (&case.stages[stage], self.proof_walk.half(class));
         // This holds only if every input of rules 1 to 3 is that of the stage before: the packets left, the senders,
         // the tables and the cables. If a condition were missing here, a stage would be skipped that was never judged.
         // At stage 1 links die, which concerns a class that could be on one: any entry that a packet of it meets leads
@@ -339,14 +343,14 @@ impl Senders<()> for ProofSenders<'_> {
 
     /// Rule 2 of the closure.
     fn send(&self, now: Now<'_>, walk: &mut Walk<'_>, sink: &mut impl Sink) {
-        let Walker { case, lanes, injection, .. } = self.walker;
-        if !case.admits(now.class.owner, now.stage, self.walker.half(now.class)) {
+        let ProofWalk { case, lanes, injection, .. } = self.proof_walk;
+        if !case.admits(now.class.owner, now.stage, self.proof_walk.half(now.class)) {
             return;
         }
-        if case.is_answer(now.class.lid, self.walker.half(now.class)) {
+        if case.is_answer(now.class.lid, self.proof_walk.half(now.class)) {
             return self.answer(now, walk, sink);
         }
-        let half = self.walker.half(now.class);
+        let half = self.proof_walk.half(now.class);
         let open = |seed: &&Seed| self.permissions.opens(now.stage, half, seed.row, now.class.group);
         for seed in injection.seeds(now.stage, now.class.group).iter().filter(open) {
             // Sources are merged only where the lanes do not depend on the input, and where no port of a router,
@@ -363,9 +367,9 @@ impl Senders<()> for ProofSenders<'_> {
 impl ProofSenders<'_> {
     /// Sends answers, from the manager's port alone. Their loss is no fault, since the client asks again.
     fn answer(&self, now: Now<'_>, walk: &mut Walk<'_>, sink: &mut impl Sink) {
-        let (group, half) = (now.class.group, self.walker.half(now.class));
-        let Answerer { place, row, input, .. } = self.walker.answerer.expect("only an answerer makes such classes");
-        let from = self.walker.injection.mask(now.stage, place, group);
+        let (group, half) = (now.class.group, self.proof_walk.half(now.class));
+        let Answerer { place, row, input, .. } = self.proof_walk.answerer.expect("only an answerer makes such classes");
+        let from = self.proof_walk.injection.mask(now.stage, place, group);
         let asked = self.permissions.asked(now.stage, half) >> group & 1 == 1;
         if asked && from != 0 {
             walk.forward(now, row, input, ClassPackets { from, firm: false, origin: () }, sink);
@@ -375,7 +379,7 @@ impl ProofSenders<'_> {
     /// Returns whether a router is at the switch: its ports send less than other sources do.
     #[inline]
     fn has_relay(&self, seed: &Seed) -> bool {
-        let Walker { case, net, .. } = self.walker;
+        let ProofWalk { case, net, .. } = self.proof_walk;
         let mut sources = net.senders(0)[seed.first..seed.end].iter();
         !case.relays.ports.is_empty() && sources.any(|source| case.relays.ports.contains(&source.port))
     }
@@ -391,10 +395,10 @@ impl ProofSenders<'_> {
     /// None where no source of a switch can send a packet of the class; otherwise whether a loss is a fault for one
     /// of those that can.
     fn senders(&self, now: Now<'_>, seed: &Seed) -> Option<bool> {
-        let Walker { case, net, injection, .. } = self.walker;
+        let ProofWalk { case, net, injection, .. } = self.proof_walk;
         let Class { owner, group, .. } = *now.class;
         let sources = net.senders(0);
-        if let Some(masks) = self.permissions.at(now.stage, self.walker.half(now.class)) {
+        if let Some(masks) = self.permissions.at(now.stage, self.proof_walk.half(now.class)) {
             let sends = |&source: &usize| {
                 masks[source] >> group & 1 == 1
                     && sources[source].port != owner
@@ -414,9 +418,9 @@ impl ProofSenders<'_> {
     }
 
     fn send_singly(&self, now: Now<'_>, seed: &Seed, walk: &mut Walk<'_>, sink: &mut impl Sink) {
-        let Walker { case, net, injection, .. } = self.walker;
+        let ProofWalk { case, net, injection, .. } = self.proof_walk;
         let Class { owner, group, .. } = *now.class;
-        let masks = self.permissions.at(now.stage, self.walker.half(now.class));
+        let masks = self.permissions.at(now.stage, self.proof_walk.half(now.class));
         for index in seed.first..seed.end {
             let source = net.senders(0)[index];
             // A source that no longer sends is included as long as its channel may hold its packets.
@@ -433,7 +437,7 @@ impl ProofSenders<'_> {
 
 /// Keeps the earliest fault, and forwards everything else.
 struct Judge<'a, S> {
-    walker: &'a Walker<'a>,
+    proof_walk: &'a ProofWalk<'a>,
     sink: &'a mut S,
     /// Of the DLID in hand.
     lost: LostRows,
@@ -445,7 +449,7 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
 
     #[inline]
     fn hop(&mut self, class: &Class, columns: &Columns, hop: &ClassHop) {
-        if self.lost.is_led_astray(&self.walker.net, hop.stage, hop.row, hop.output) {
+        if self.lost.is_led_astray(&self.proof_walk.net, hop.stage, hop.row, hop.output) {
             self.lead_astray(Now { class, stage: hop.stage }, hop.row, hop.output);
         }
         self.sink.hop(class, columns, hop);
@@ -454,8 +458,8 @@ impl<S: ProofSink> Sink for Judge<'_, S> {
     #[inline]
     fn enter(&mut self, class: &Class, entrance: Entrance) {
         let Entrance { stage, row, channel, .. } = entrance;
-        let output = self.walker.net.output(row, channel);
-        if self.lost.is_led_astray(&self.walker.net, stage, row, output) {
+        let output = self.proof_walk.net.output(row, channel);
+        if self.lost.is_led_astray(&self.proof_walk.net, stage, row, output) {
             self.lead_astray(Now { class, stage }, row, output);
         }
         self.sink.enter(class, entrance);
@@ -518,8 +522,8 @@ impl<S: ProofSink> Judge<'_, S> {
     /// Why it is a fault that a switch discards packets of the class, and the output that its entry names; none where
     /// it may discard them.
     fn hole(&self, now: Now<'_>, row: usize, exit: Exit) -> Option<(HoleCause, PortNum)> {
-        let Walker { case, .. } = self.walker;
-        if case.is_answer(now.class.lid, self.walker.half(now.class)) {
+        let ProofWalk { case, .. } = self.proof_walk;
+        if case.is_answer(now.class.lid, self.proof_walk.half(now.class)) {
             return None;
         }
         let found = match exit {
@@ -530,7 +534,7 @@ impl<S: ProofSink> Judge<'_, S> {
             Exit::Channel(_) | Exit::Own => return None,
         };
         // Tables for a half that no source sent on before must not lead there.
-        let sent = case.stages[0].injects(self.walker.half(now.class)) && !case.newcomer[now.class.owner.index()];
+        let sent = case.stages[0].injects(self.proof_walk.half(now.class)) && !case.newcomer[now.class.owner.index()];
         if sent && (now.stage > 0 || case.begins_with_losses) && self.lost.forgives(now.stage, row, exit) {
             return None;
         }
@@ -539,9 +543,9 @@ impl<S: ProofSink> Judge<'_, S> {
 
     /// Returns whether it is a fault that packets are discarded because they turn back into a channel's start.
     fn is_lost_in_turning(&self, now: Now<'_>, columns: &Columns, from: (usize, PortNum)) -> bool {
-        let Walker { case, .. } = self.walker;
+        let ProofWalk { case, .. } = self.proof_walk;
         let (answers, forgiven) = (
-            case.is_answer(now.class.lid, self.walker.half(now.class)),
+            case.is_answer(now.class.lid, self.proof_walk.half(now.class)),
             self.lost.forgives_turning(columns, now.stage, from),
         );
         !answers && !forgiven && self.firmly_owned(now)
@@ -551,7 +555,7 @@ impl<S: ProofSink> Judge<'_, S> {
     #[cold]
     fn lead_astray(&mut self, now: Now<'_>, row: usize, output: PortNum) {
         let Now { class, stage } = now;
-        let answers = self.walker.case.is_answer(class.lid, self.walker.half(class));
+        let answers = self.proof_walk.case.is_answer(class.lid, self.proof_walk.half(class));
         let earlier = self.found.as_ref().is_none_or(|found| stage < found.stage);
         if earlier && !answers && self.firmly_owned(now) {
             // Old entries of rows that are not lost lead to such rows again.
@@ -562,7 +566,7 @@ impl<S: ProofSink> Judge<'_, S> {
 
     /// Returns whether the loss of packets to an owner is a fault.
     fn firmly_owned(&self, now: Now<'_>) -> bool {
-        let Walker { case, net, .. } = self.walker;
+        let ProofWalk { case, net, .. } = self.proof_walk;
         let owner = now.class.owner;
         // The exceptions of Theorem 3: owners that the new routing omits, and those that died. Port 0 of a switch never
         // has a cable, so only an end port is taken as dead for lack of one.

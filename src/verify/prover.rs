@@ -12,9 +12,9 @@ use super::drained;
 use super::evidence;
 use super::graph::Graph;
 use super::input::{case_of, check_tables, check_ways};
+use super::proof_walk::{FirstFault, ProofWalk};
 use super::refusal::{Refusal, precondition};
 use super::walk::{Both, Class};
-use super::walker::{FirstFault, Walker};
 use super::{Approved, ProofStatistics, Proved, Remainder, Transition};
 use crate::fabric::{Fabric, PortId};
 use crate::ids::{Half, VlSet};
@@ -89,16 +89,16 @@ pub fn accept<T: Transition>(base: Option<&ProofBase>, transition: T) -> Result<
 fn is_proved_by_difference(transition: &impl Transition, base: &ProofBase) -> Result<bool, Refusal> {
     let Some(case) = case_of(transition)? else { return Ok(true) };
     let surviving = transition.surviving();
-    let walker = Walker::new(case, surviving)?;
+    let proof_walk = ProofWalk::new(case, surviving)?;
     let leaves = rounds_to_vacate(surviving, transition.remainder().fabric).is_some();
-    if leaves || walker.case.drains.iter().any(Option::is_some) {
+    if leaves || proof_walk.case.drains.iter().any(Option::is_some) {
         return Ok(false);
     }
-    let Some(quiet) = base.quiet(&walker) else { return Ok(false) };
+    let Some(quiet) = base.quiet(&proof_walk) else { return Ok(false) };
     let Some(waits) = quiet.waits() else { return Ok(false) };
     // What packets can wait for before the first wave is the base's own.
-    let mut additions = Additions::from(&walker, waits, 1);
-    Ok(walker.run_over_unlike(quiet.others(&walker), &mut additions).is_none() && additions.are_acyclic())
+    let mut additions = Additions::from(&proof_walk, waits, 1);
+    Ok(proof_walk.walk_distinct(quiet.others(&proof_walk), &mut additions).is_none() && additions.are_acyclic())
 }
 
 /// Proves a transition, and returns the certificate; none for a transition without waves, which has nothing to certify.
@@ -157,21 +157,21 @@ fn judge(
     certified: bool,
     base: Option<&ProofBase>,
 ) -> Result<ProofOutcome, Refusal> {
-    let walker = Walker::new(case, surviving)?;
-    let (case, layout) = (&walker.case, walker.layout());
-    let mut recorder = certified.then(|| Recorder::new(&walker));
-    let leaving = remainder.and_then(|left| DepartureWatch::new(&walker, surviving, left));
-    let mut collector = DependencyCollector::new(&walker, &layout);
+    let proof_walk = ProofWalk::new(case, surviving)?;
+    let (case, layout) = (&proof_walk.case, proof_walk.layout());
+    let mut recorder = certified.then(|| Recorder::new(&proof_walk));
+    let leaving = remainder.and_then(|left| DepartureWatch::new(&proof_walk, surviving, left));
+    let mut collector = DependencyCollector::new(&proof_walk, &layout);
     // Elements that leave are watched class by class.
-    let quiet = base.filter(|_| leaving.is_none()).and_then(|base| base.quiet(&walker));
+    let quiet = base.filter(|_| leaving.is_none()).and_then(|base| base.quiet(&proof_walk));
     // Statistics and certificates say where every class stands.
     let quiet = quiet.filter(|quiet| quiet.stands_still);
     if let Some(quiet) = &quiet {
-        collector.begin_with(quiet.dependencies(), (0..walker.net.rows.len()).map(Some));
+        collector.begin_with(quiet.dependencies(), (0..proof_walk.net.rows.len()).map(Some));
     }
-    let walked = classes_to_walk(&walker, quiet.as_ref(), recorder.as_mut());
+    let walked = classes_to_walk(&proof_walk, quiet.as_ref(), recorder.as_mut());
     let mut sinks = Both(Both(collector, recorder), leaving);
-    let fault = walker.run_over(walked.into_iter(), &mut sinks);
+    let fault = proof_walk.walk_classes(walked.into_iter(), &mut sinks);
     let Both(Both(collector, mut recorder), leaving) = sinks;
     let halves = collector.with_twins().finish();
     // A fault at some stage leaves its dependencies incomplete. The stages before it are judged all the same: a cycle
@@ -191,19 +191,19 @@ fn judge(
                     recorder.number(stage, numbers(&layout, &graph, &order));
                 }
                 tally.count(&all, &graph, order);
-                drained::check(&walker, &layout, &halves, stage)?;
+                drained::check(&proof_walk, &layout, &halves, stage)?;
             }
-            Err(cycle) => return Err(evidence::of_cycle(&walker, &layout, &halves, stage, cycle)),
+            Err(cycle) => return Err(evidence::of_cycle(&proof_walk, &layout, &halves, stage, cycle)),
         }
     }
     match fault {
         // No earlier stage has a cycle, so this is the first thing that can go wrong.
-        Some(fault) => Err(evidence::of_fault(&walker, fault)),
+        Some(fault) => Err(evidence::of_fault(&proof_walk, fault)),
         None => {
             if let Some(refusal) = leaving.and_then(|watch| watch.verdict()) {
                 return Err(refusal);
             }
-            let (statistics, order) = tally.judged(&layout, &walker);
+            let (statistics, order) = tally.judged(&layout, &proof_walk);
             Ok(ProofOutcome { statistics, order, certificate: recorder.map(Recorder::certificate) })
         }
     }
@@ -211,19 +211,19 @@ fn judge(
 
 /// The classes that are not known to stand as they do in the base; of those that do, the rows are recorded.
 fn classes_to_walk(
-    walker: &Walker<'_>,
+    proof_walk: &ProofWalk<'_>,
     quiet: Option<&QuietClasses<'_>>,
     mut recorder: Option<&mut Recorder<'_>>,
 ) -> Vec<Class> {
-    let mut walked: Vec<Class> = walker.classes().filter(|class| walker.twins.leads(class.group)).collect();
+    let mut walked: Vec<Class> = proof_walk.classes().filter(|class| proof_walk.twins.leads(class.group)).collect();
     let Some(quiet) = quiet else { return walked };
-    let groups = &walker.lanes.groups;
+    let groups = &proof_walk.lanes.groups;
     walked.retain(|class| {
-        let answers = walker.case.is_answer(class.lid, walker.half(class));
+        let answers = proof_walk.case.is_answer(class.lid, proof_walk.half(class));
         if !quiet.contain(class, answers) {
             return true;
         }
-        let first = groups.iter().position(|group| group.half() == walker.half(class));
+        let first = groups.iter().position(|group| group.half() == proof_walk.half(class));
         if first == Some(class.group) {
             recorder.iter_mut().for_each(|own| own.repeat_all(class, quiet.row(class.lid, answers)));
         }
@@ -299,18 +299,18 @@ impl Tally {
         self.last_order = order;
     }
 
-    fn judged(self, layout: &DependencyLayout<'_>, walker: &Walker<'_>) -> (ProofStatistics, Vec<(PortId, u8)>) {
-        let case = &walker.case;
+    fn judged(self, layout: &DependencyLayout<'_>, proof_walk: &ProofWalk<'_>) -> (ProofStatistics, Vec<(PortId, u8)>) {
+        let case = &proof_walk.case;
         let channels = self.lanes.chunks(layout.vls).filter(|lanes| lanes.contains(&true)).count();
         let ends = case.fabric.end_ports().filter(|port| !case.stranded[port.index()]).count();
-        let groups = &walker.lanes.groups;
+        let groups = &proof_walk.lanes.groups;
         let statistics = ProofStatistics {
             waves: case.stages.len() - 1,
             channels,
             lanes: self.lanes.iter().filter(|&&occupied| occupied).count(),
             dependencies: self.all.count(),
             dependencies_by_wave: self.by_wave,
-            classes: walker.classes().map(|class| groups[class.group].sls.len()).sum(),
+            classes: proof_walk.classes().map(|class| groups[class.group].sls.len()).sum(),
             pairs: ends * ends.saturating_sub(1),
         };
         let occupied = self.last_order.into_iter().filter(|&lane| self.lanes[lane as usize]);

@@ -7,8 +7,8 @@
 //! which specify the sources of a stage and the packets that the stage before leaves. A *stage* is the moment before
 //! the change (0) or a part of the change in which any mixture may be in force (from 1 on). On return a [`Sink`] has
 //! received every hop that can happen and every end that is no delivery; it decides whether the first fault ends the
-//! walk. Deliberately omitted: which classes there are, and what a fault means (`walker` for a proof, `audit` for an
-//! audit).
+//! walk. Deliberately omitted: which classes there are, and what a fault means (`proof_walk` for a proof, `audit` for
+//! an audit).
 
 use super::lanes::{DISCARD, HopLanes, LaneMask, lanes_of};
 use super::net::{Exit, FlatFabric, Head};

@@ -12,9 +12,9 @@ use super::input::case_of;
 use super::lanes::{LaneMask, lanes_of};
 use super::net::Head;
 use super::permissions::{OwnedLid, may_answer, may_send};
+use super::proof_walk::ProofWalk;
 use super::refusal::{Cycle, Dependency, EntryAge, NamedDevice, PortLane, Refusal};
 use super::walk::{Class, Columns};
-use super::walker::Walker;
 use crate::fabric::{NodeId, PortId};
 use crate::ids::{Lid, PortNum, Sl, Vl};
 use serde::Serialize;
@@ -123,7 +123,7 @@ pub struct LaneTurn {
 
 /// Finds ways through a transition.
 pub struct Tracer<'a> {
-    walker: Walker<'a>,
+    proof_walk: ProofWalk<'a>,
 }
 
 /// A lane on the way, and the stage at which the packet is latched for what follows.
@@ -147,13 +147,13 @@ impl<'a> Tracer<'a> {
     /// [`Refusal::Precondition`]: the transition contradicts itself.
     pub fn new(transition: &'a impl Transition) -> Result<Option<Tracer<'a>>, Refusal> {
         let Some(case) = case_of(transition)? else { return Ok(None) };
-        Ok(Some(Tracer { walker: Walker::new(case, transition.surviving())? }))
+        Ok(Some(Tracer { proof_walk: ProofWalk::new(case, transition.surviving())? }))
     }
 
     /// A shortest way of the class that a dependency of a cycle names, latched in the wave that it names.
     fn trace(&self, dependency: &Dependency, wave: &str) -> Option<Witness> {
         let stage = self.stage(dependency.latched.as_deref().unwrap_or(wave))?;
-        let switch = self.walker.case.fabric.by_guid(dependency.switch.guid)?;
+        let switch = self.proof_walk.case.fabric.by_guid(dependency.switch.guid)?;
         let turn = LaneTurn { switch, input: dependency.input, output: dependency.output };
         let class = self.classes(dependency.lid).into_iter().find(|class| self.sls(class).contains(&dependency.sl))?;
         let columns = self.columns(dependency.lid);
@@ -169,8 +169,12 @@ impl<'a> Tracer<'a> {
     /// every class and every source, the fewest hops first, at most `most` for each class.
     pub fn ways(&self, turn: LaneTurn, stage: usize, most: usize) -> Vec<Witness> {
         let mut ways = Vec::new();
-        let owners =
-            self.walker.case.fabric.end_ports().filter_map(|port| self.walker.case.fabric.port(port).lid.map(|_| port));
+        let owners = self
+            .proof_walk
+            .case
+            .fabric
+            .end_ports()
+            .filter_map(|port| self.proof_walk.case.fabric.port(port).lid.map(|_| port));
         let lids: Vec<Lid> = owners.flat_map(|port| self.lids(port)).collect();
         for lid in lids {
             let columns = self.columns(lid);
@@ -190,39 +194,39 @@ impl<'a> Tracer<'a> {
 
     /// The stage of a wave, by its name.
     pub fn stage(&self, wave: &str) -> Option<usize> {
-        self.walker.case.stages.iter().rposition(|facts| facts.name == wave)
+        self.proof_walk.case.stages.iter().rposition(|facts| facts.name == wave)
     }
 
     fn lids(&self, port: PortId) -> Vec<Lid> {
-        let half = |half| self.walker.case.fabric.half_lids(port, half);
+        let half = |half| self.proof_walk.case.fabric.half_lids(port, half);
         let halves = [crate::ids::Half::Lower, crate::ids::Half::Upper];
         halves.into_iter().flat_map(half).collect()
     }
 
     fn columns(&self, lid: Lid) -> Columns {
-        let mut columns = Columns::new(self.walker.net.rows.len(), self.walker.case.stages.len());
-        self.walker.read(&mut columns, lid);
+        let mut columns = Columns::new(self.proof_walk.net.rows.len(), self.proof_walk.case.stages.len());
+        self.proof_walk.read(&mut columns, lid);
         columns
     }
 
     fn classes(&self, lid: Lid) -> Vec<Class> {
-        let Some(owner) = self.walker.case.fabric.lid_owner(lid) else { return Vec::new() };
-        self.walker.classes_of(owner).into_iter().filter(|class| class.lid == lid).collect()
+        let Some(owner) = self.proof_walk.case.fabric.lid_owner(lid) else { return Vec::new() };
+        self.proof_walk.classes_of(owner).into_iter().filter(|class| class.lid == lid).collect()
     }
 
     fn sls(&self, class: &Class) -> &[Sl] {
-        &self.walker.lanes.groups[class.group].sls
+        &self.proof_walk.lanes.groups[class.group].sls
     }
 
     /// The lane in which packets of a class stand that can take a turn at a stage.
     fn end(&self, followed: Followed<'_>, turn: LaneTurn, stage: usize) -> Option<Place> {
-        let row = self.walker.net.row(turn.switch)?;
-        let own = self.walker.case.fabric.port_at(turn.switch, turn.input.port)?;
-        let channel = self.walker.case.fabric.peer(own)?.index();
+        let row = self.proof_walk.net.row(turn.switch)?;
+        let own = self.proof_walk.case.fabric.port_at(turn.switch, turn.input.port)?;
+        let channel = self.proof_walk.case.fabric.peer(own)?.index();
         let PortLane { port, vl } = turn.output;
         let taken = self.takes(followed, stage, row, turn.input.port, port)? >> vl.get() & 1 == 1;
-        let exists =
-            self.walker.net.exists(stage, channel) && self.walker.net.exists(stage, self.walker.net.channel(row, port));
+        let exists = self.proof_walk.net.exists(stage, channel)
+            && self.proof_walk.net.exists(stage, self.proof_walk.net.channel(row, port));
         (taken && exists).then_some(Place { stage, channel, lane: turn.input.vl.index() })
     }
 
@@ -236,24 +240,24 @@ impl<'a> Tracer<'a> {
         output: PortNum,
     ) -> Option<LaneMask> {
         let named = followed.columns.choices(stage, row).any(|choice| choice == output);
-        named.then(|| self.walker.lanes.at_switch(stage, row, followed.class.group, input, output))
+        named.then(|| self.proof_walk.lanes.at_switch(stage, row, followed.class.group, input, output))
     }
 
     /// Rule 3 backwards: where a packet can have stood before it came to a place, at the same stage.
     fn hops_to(&self, followed: Followed<'_>, place: Place) -> Vec<Place> {
         let Place { stage, channel, lane } = place;
-        let sender = self.walker.case.fabric.port(PortId(channel as u32));
-        let Some(row) = self.walker.net.row(sender.node) else { return Vec::new() };
+        let sender = self.proof_walk.case.fabric.port(PortId(channel as u32));
+        let Some(row) = self.proof_walk.net.row(sender.node) else { return Vec::new() };
         let mut places = Vec::new();
-        for input in self.walker.case.fabric.ports_of(sender.node) {
-            let Some(inward) = self.walker.case.fabric.peer(input).map(PortId::index) else { continue };
-            let input = self.walker.case.fabric.port(input).num;
+        for input in self.proof_walk.case.fabric.ports_of(sender.node) {
+            let Some(inward) = self.proof_walk.case.fabric.peer(input).map(PortId::index) else { continue };
+            let input = self.proof_walk.case.fabric.port(input).num;
             let to = self.takes(followed, stage, row, input, sender.num).unwrap_or(0);
-            if to >> lane & 1 == 1 && self.walker.net.exists(stage, inward) {
+            if to >> lane & 1 == 1 && self.proof_walk.net.exists(stage, inward) {
                 // The output lane depends on input, output and level, not on the lane by which the packet came in. So
                 // each lane of the input is a candidate, and the search decides further back whether packets can stand
                 // there.
-                places.extend((0..self.walker.lanes.vls).map(|lane| Place { stage, channel: inward, lane }));
+                places.extend((0..self.proof_walk.lanes.vls).map(|lane| Place { stage, channel: inward, lane }));
             }
         }
         places
@@ -261,30 +265,30 @@ impl<'a> Tracer<'a> {
 
     /// Rule 2 backwards: whether a source can send a packet of the class into a place.
     fn sends(&self, followed: Followed<'_>, place: Place) -> bool {
-        let (class, facts) = (followed.class, &self.walker.case.stages[place.stage]);
+        let (class, facts) = (followed.class, &self.proof_walk.case.stages[place.stage]);
         let port = PortId(place.channel as u32);
-        let half = self.walker.half(class);
-        let case = &self.walker.case;
+        let half = self.proof_walk.half(class);
+        let case = &self.proof_walk.case;
         let admitted = |port| case.admits(port, place.stage, half);
-        let (ways, group) = (&facts.ways[half.index()], &self.walker.lanes.groups[class.group]);
+        let (ways, group) = (&facts.ways[half.index()], &self.proof_walk.lanes.groups[class.group]);
         let target = OwnedLid { owner: class.owner, lid: class.lid };
         let answers = case.answerer == Some(port) && may_answer(case.fabric, ways, port, target, group);
-        self.walker.net.senders(place.stage).iter().any(|source| source.port == port)
+        self.proof_walk.net.senders(place.stage).iter().any(|source| source.port == port)
             && facts.injects(half)
             && admitted(port)
             && admitted(class.owner)
             && port != class.owner
             && (answers || may_send(case.fabric, ways, port, target, group))
-            && self.walker.net.exists(place.stage, place.channel)
-            && lanes_of(self.walker.lanes.at_source(place.stage, port, class.group)).any(|lane| lane == place.lane)
+            && self.proof_walk.net.exists(place.stage, place.channel)
+            && lanes_of(self.proof_walk.lanes.at_source(place.stage, port, class.group)).any(|lane| lane == place.lane)
     }
 
     /// Rule 1 backwards: the same lane at the stage before, unless the barrier between them reports the lane
     /// empty or the half gone.
     fn earlier(&self, followed: Followed<'_>, place: Place) -> Option<Place> {
-        let facts = &self.walker.case.stages[place.stage];
+        let facts = &self.proof_walk.case.stages[place.stage];
         let stays = place.stage > 0
-            && !facts.begins_without(self.walker.half(followed.class))
+            && !facts.begins_without(self.proof_walk.half(followed.class))
             && facts.empty.0 >> place.lane & 1 == 0;
         stays.then(|| Place { stage: place.stage - 1, ..place })
     }
@@ -333,7 +337,7 @@ impl<'a> Tracer<'a> {
 
     /// A way in words: places in order, and the turn at its end.
     fn describe(&self, followed: Followed<'_>, sl: Sl, places: &[Place], turn: LaneTurn) -> Witness {
-        let fabric = self.walker.case.fabric;
+        let fabric = self.proof_walk.case.fabric;
         let start = places[0];
         let port = PortId(start.channel as u32);
         let (source, vl) = (fabric.port(port), Vl::masked(start.lane as u8));
@@ -351,27 +355,27 @@ impl<'a> Tracer<'a> {
             sl,
             vl,
             mapping: mapping_entry(
-                &self.walker.case.stages[start.stage],
+                &self.proof_walk.case.stages[start.stage],
                 source.node,
                 PortNum::ZERO,
                 source.num,
                 sl,
                 vl,
             ),
-            wave: self.walker.case.stages[start.stage].name.clone(),
+            wave: self.proof_walk.case.stages[start.stage].name.clone(),
             stage: start.stage,
             hops: turns.map(|(place, output)| self.describe_hop(followed, sl, place, output)).collect(),
         }
     }
 
     fn describe_hop(&self, followed: Followed<'_>, sl: Sl, place: Place, output: PortLane) -> WitnessHop {
-        let Head::Switch { row, input } = self.walker.net.head(place.stage, place.channel) else {
+        let Head::Switch { row, input } = self.proof_walk.net.head(place.stage, place.channel) else {
             unreachable!("a packet hops on from a switch")
         };
-        let (row, facts) = (row as usize, &self.walker.case.stages[place.stage]);
-        let node = self.walker.net.rows[row];
+        let (row, facts) = (row as usize, &self.proof_walk.case.stages[place.stage]);
+        let node = self.proof_walk.net.rows[row];
         WitnessHop {
-            switch: NamedDevice::of(self.walker.case.fabric, node),
+            switch: NamedDevice::of(self.proof_walk.case.fabric, node),
             node,
             input: PortLane { port: input, vl: Vl::masked(place.lane as u8) },
             output,

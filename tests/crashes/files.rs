@@ -39,7 +39,7 @@ fn a_tail_torn_at_any_byte_costs_the_last_record_and_nothing_else() {
         let (mut journal, told) = Journal::open(&path, 0).expect("it is repaired");
         // Of an empty journal nobody knows what it has held.
         assert_eq!(told.len(), usize::from(torn.is_some()) + usize::from(records == 0), "{told:?}");
-        journal.set_aside(1, vec![format!("0x{cut:x}")]).expect("room");
+        journal.record_aside(1, vec![format!("0x{cut:x}")]).expect("room");
         drop(journal);
         let (entries, torn) = read(&path).expect("it is whole again");
         assert_eq!((torn, entries.len()), (None, records.max(1) + 1), "cut at byte {cut}");
@@ -227,7 +227,7 @@ fn records_that_became_zeros_are_missed() {
     let hour_ns = 3_600_000_000_000;
     let (mut journal, _) = Journal::open(&path, 500_000 * hour_ns).expect("room");
     for (hour, element) in [(1, "0xa"), (2, "0xb"), (3, "0xc")] {
-        journal.set_aside(hour * hour_ns, vec![element.to_string()]).expect("room");
+        journal.record_aside(hour * hour_ns, vec![element.to_string()]).expect("room");
     }
     drop(journal);
     let whole = std::fs::read(&path).expect("it was written");
@@ -307,13 +307,13 @@ fn a_journal_that_is_given_up_leaves_nothing_that_is_no_longer_so() {
         let (content, room) = (Rc::new(RefCell::new(Vec::new())), Rc::new(Cell::new(usize::MAX)));
         let file = Room { content: content.clone(), most: room.clone() };
         let mut journal = Journal::begin(Box::new(file), Path::new("full"), 0).expect("there is room");
-        journal.set_aside(1, names("0xa")).expect("there is room");
+        journal.record_aside(1, names("0xa")).expect("there is room");
         room.set(content.borrow().len() + 5);
-        journal.set_aside(2, names("0xb")).expect_err("there is none");
+        journal.record_aside(2, names("0xb")).expect_err("there is none");
         room.set(most);
         journal.give_up(3).expect("emptying it takes none");
         assert_eq!((journal.aside(), journal.given_up().is_some()), (&names("0xb")[..], true));
-        journal.ended(4, &reconfig::machine::Outcome::Completed).expect("nothing is recorded");
+        journal.record_end(4, &reconfig::machine::Outcome::Completed).expect("nothing is recorded");
         // What a manager makes of it that starts now.
         let folder = tempfile::tempdir().expect("room");
         let path = folder.path().join("sm.journal");
@@ -326,7 +326,7 @@ fn a_journal_that_is_given_up_leaves_nothing_that_is_no_longer_so() {
         assert!(journal.given_up().is_some());
         room.set(1 << 20);
         journal.take_up_again(6).expect("there is room");
-        journal.set_aside(7, names("0xc")).expect("there is room");
+        journal.record_aside(7, names("0xc")).expect("there is room");
         let (entries, torn) = decode(&content.borrow()).expect("it is whole");
         let aside = |entry: &JournalEntry| match &entry.record {
             JournalRecord::Aside { elements } => Some(elements[0].clone()),

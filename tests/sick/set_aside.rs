@@ -274,7 +274,7 @@ fn what_is_set_aside_and_routed_all_the_same_is_taken_out_of_the_routing() {
     let mut scene = cold();
     is_up(&mut scene);
     let guid = scene.fabric.node(scene.node(SPINE)).guid;
-    Journal::open(&path, 0).expect("room").0.set_aside(0, vec![guid.to_string()]).expect("room");
+    Journal::open(&path, 0).expect("room").0.record_aside(0, vec![guid.to_string()]).expect("room");
     let mut scene = scene.recorded(setup(), &path);
     is_up(&mut scene);
     assert_eq!((rows_over(&scene, SPINE), scene.unreached(&[])), (0, vec![]), "{:?}", scene.failures());

@@ -96,7 +96,7 @@ fn what_engines_need_is_provided() {
 /// The same fabric, another engine: that is a change, too.
 #[test]
 fn a_fabric_may_stay_and_its_engine_change() {
-    use reconfig::change::{BringUp, Captures, draw};
+    use reconfig::change::{CaptureSettings, Captures, draw};
     let fabric = bundled("torus-4x4");
     let engines = engines("up-down", "nue");
     let captures = |after: &Engines| {
@@ -104,7 +104,7 @@ fn a_fabric_may_stay_and_its_engine_change() {
             before: &fabric,
             after: &fabric,
             departure: Departure::Planned,
-            bring_up: BringUp {
+            settings: CaptureSettings {
                 data_vls: 4,
                 optimised_sl_to_vl: None,
                 lmc: reconfig::ids::Lmc::masked(1),

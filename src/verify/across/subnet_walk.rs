@@ -11,15 +11,15 @@ use crate::verify::evidence;
 use crate::verify::graph::{Graph, NodeCycle};
 use crate::verify::input::case_of;
 use crate::verify::lanes::{Group, LaneMask, lanes_of};
+use crate::verify::proof_walk::{ProofSink, ProofWalk};
 use crate::verify::walk::{Both, Class, ClassHop, Columns, Now, Sink};
-use crate::verify::walker::{ProofSink, Walker};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 pub(super) struct SubnetWalk<'a> {
     /// Its name.
     pub name: String,
-    walker: Walker<'a>,
+    proof_walk: ProofWalk<'a>,
     halves: [Vec<Dependencies>; 2],
     /// By stage: dependencies between lanes, numbered from 0 in this subnet.
     edges: Vec<Vec<(u32, u32)>>,
@@ -67,16 +67,16 @@ impl<'a> SubnetWalk<'a> {
             return Err(AcrossRefusal::PathLayers { subnet: name.to_string() });
         }
         case.relays = relays;
-        let walker = Walker::new(case, surviving).map_err(refused)?;
-        SubnetWalk::walk(name, walker).map_err(refused)
+        let proof_walk = ProofWalk::new(case, surviving).map_err(refused)?;
+        SubnetWalk::walk(name, proof_walk).map_err(refused)
     }
 
-    fn walk(name: &str, walker: Walker<'a>) -> Result<SubnetWalk<'a>, crate::verify::Refusal> {
-        let layout = walker.layout();
-        let arrivals = Arrivals::new(&walker.case, &walker.lanes.groups);
-        let mut sinks = Both(DependencyCollector::new(&walker, &layout), Some(arrivals));
-        if let Some(fault) = walker.run(&mut sinks) {
-            return Err(evidence::of_fault(&walker, fault));
+    fn walk(name: &str, proof_walk: ProofWalk<'a>) -> Result<SubnetWalk<'a>, crate::verify::Refusal> {
+        let layout = proof_walk.layout();
+        let arrivals = Arrivals::new(&proof_walk.case, &proof_walk.lanes.groups);
+        let mut sinks = Both(DependencyCollector::new(&proof_walk, &layout), Some(arrivals));
+        if let Some(fault) = proof_walk.walk_all(&mut sinks) {
+            return Err(evidence::of_fault(&proof_walk, fault));
         }
         let Both(collector, arrivals) = sinks;
         let halves = collector.finish();
@@ -92,26 +92,26 @@ impl<'a> SubnetWalk<'a> {
             all.unite(&own);
         }
         let (dependencies, arrived) = (all.count(), arrivals.unwrap_or_default());
-        let senders = walker.net.senders(0).iter().enumerate();
-        let relays = senders.filter(|(_, source)| walker.case.relays.ports.contains(&source.port));
+        let senders = proof_walk.net.senders(0).iter().enumerate();
+        let relays = senders.filter(|(_, source)| proof_walk.case.relays.ports.contains(&source.port));
         let senders = relays.map(|(rank, source)| (source.port, rank)).collect();
         let name = name.to_string();
-        Ok(SubnetWalk { name, walker, halves, edges, dependencies, arrived, senders })
+        Ok(SubnetWalk { name, proof_walk, halves, edges, dependencies, arrived, senders })
     }
 
     /// The number of stages: 1 where nothing changes.
     pub fn stages(&self) -> usize {
-        self.walker.case.stages.len()
+        self.proof_walk.case.stages.len()
     }
 
     /// The name of a stage.
     pub fn wave(&self, stage: usize) -> String {
-        self.walker.case.stages[stage].name.clone()
+        self.proof_walk.case.stages[stage].name.clone()
     }
 
     /// The number of lanes.
     pub fn lane_count(&self) -> usize {
-        self.walker.net.channels() * self.walker.lanes.vls
+        self.proof_walk.net.channels() * self.proof_walk.lanes.vls
     }
 
     /// Dependencies at a stage.
@@ -126,20 +126,20 @@ impl<'a> SubnetWalk<'a> {
 
     /// The port that sends into a lane, and its VL.
     pub fn place(&self, lane: u32) -> (PortId, Vl) {
-        let (port, vl) = lane_of(&self.walker.layout(), lane);
+        let (port, vl) = lane_of(&self.proof_walk.layout(), lane);
         (port, Vl::masked(vl))
     }
 
     /// The port at the other end of the cable.
     pub fn far_end(&self, port: PortId) -> Option<PortId> {
-        self.walker.case.fabric.peer(port)
+        self.proof_walk.case.fabric.peer(port)
     }
 
     /// The levels on which packets can have come to a router's port at some of these stages, with the lanes in which
     /// they stand.
     pub fn arrivals(&self, stages: Range<usize>, port: PortId) -> impl Iterator<Item = LevelLanes> + '_ {
         let channel = self.far_end(port);
-        let groups = self.walker.lanes.groups.iter().enumerate();
+        let groups = self.proof_walk.lanes.groups.iter().enumerate();
         groups.flat_map(move |(group, levels)| {
             let mask = self.arrived.at(stages.clone(), port, group);
             let first = channel.map(|channel| self.first_lane(channel)).filter(|_| mask != 0);
@@ -153,10 +153,11 @@ impl<'a> SubnetWalk<'a> {
         let source = self.senders.get(&port).copied();
         [Half::Lower, Half::Upper].into_iter().filter_map(move |half| {
             let (sl, source) = (half.sl_of(rank), source?);
-            let group = self.walker.lanes.groups.iter().position(|group| group.sls.contains(&sl))?;
+            let group = self.proof_walk.lanes.groups.iter().position(|group| group.sls.contains(&sl))?;
             // Beyond a router rules 1 and 2 apply to its channel: the packets that it may send now, and those sent
             // before that may still be there.
-            let mask = stages.clone().fold(0, |mask, stage| mask | self.walker.injection.mask(stage, source, group));
+            let mask =
+                stages.clone().fold(0, |mask, stage| mask | self.proof_walk.injection.mask(stage, source, group));
             (mask != 0).then(|| LevelLanes { sl, first: self.first_lane(port), mask })
         })
     }
@@ -187,7 +188,7 @@ impl<'a> SubnetWalk<'a> {
     /// The lanes in which packets of routers set out at a stage, and those in which packets come to routers.
     fn ends(&self, stage: usize) -> (Vec<u32>, BTreeSet<u32>) {
         let (mut starts, mut ends) = (BTreeSet::new(), BTreeSet::new());
-        for &port in &self.walker.case.relays.ports {
+        for &port in &self.proof_walk.case.relays.ports {
             // The ranks of one half are those of both: `departures` covers the two halves of each rank.
             let ranks = Half::Lower.sls().map(|sl| Half::rank(sl) as u8);
             let departures = ranks.flat_map(|rank| self.departures(stage..stage + 1, port, rank));
@@ -198,7 +199,7 @@ impl<'a> SubnetWalk<'a> {
     }
 
     fn first_lane(&self, channel: PortId) -> u32 {
-        (channel.index() * self.walker.lanes.vls) as u32
+        (channel.index() * self.proof_walk.lanes.vls) as u32
     }
 
     /// Dependencies within the subnet, given by their lanes, with a class for each.
@@ -206,7 +207,7 @@ impl<'a> SubnetWalk<'a> {
         if turns.is_empty() {
             return Vec::new();
         }
-        evidence::dependencies(&self.walker, &self.walker.layout(), &self.halves, stage, turns)
+        evidence::dependencies(&self.proof_walk, &self.proof_walk.layout(), &self.halves, stage, turns)
     }
 }
 

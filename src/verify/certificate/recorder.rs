@@ -5,9 +5,9 @@ use crate::ids::{Half, Lid, PortNum};
 use crate::verify::case::ProofCase;
 use crate::verify::lanes::{HopLanes, LaneMask};
 use crate::verify::net::FlatFabric;
+use crate::verify::proof_walk::{ProofSink, ProofWalk};
 use crate::verify::twins::Twins;
 use crate::verify::walk::{Class, ClassHop, Columns, Entrance, Now, Sink};
-use crate::verify::walker::{ProofSink, Walker};
 use fixedbitset::FixedBitSet;
 
 /// Lanes of the groups of one half side by side, 16 bits each: a half has eight service levels at most.
@@ -47,8 +47,8 @@ pub(in crate::verify) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    pub fn new(walker: &'a Walker<'a>) -> Recorder<'a> {
-        let Walker { case, net, lanes: groups, twins, .. } = walker;
+    pub fn new(proof_walk: &'a ProofWalk<'a>) -> Recorder<'a> {
+        let ProofWalk { case, net, lanes: groups, twins, .. } = proof_walk;
         let place = || Places {
             lanes: vec![0; net.channels()],
             touched: Vec::new(),

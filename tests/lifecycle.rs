@@ -75,6 +75,8 @@ fn events(prepared: &Prepared) -> Vec<LifecycleEvent> {
     let mut events = vec![
         LifecycleEvent::Looked,
         LifecycleEvent::RecoveryBegun,
+        LifecycleEvent::StoodStill { own_failures: 0 },
+        LifecycleEvent::StoodStill { own_failures: 2 },
         LifecycleEvent::BroughtUp(RetiredHalf::Current),
         LifecycleEvent::BroughtUp(RetiredHalf::Stale { reopen: true, since_ns: None }),
         LifecycleEvent::Glanced(Some(goal.clone())),
@@ -87,8 +89,8 @@ fn events(prepared: &Prepared) -> Vec<LifecycleEvent> {
         LifecycleEvent::Prepared(Box::new(cutting_off())),
         LifecycleEvent::Unreached,
         LifecycleEvent::Failed("a switch is silent".to_string()),
-        LifecycleEvent::Refused { why: Some("nothing proves it".to_string()), in_vain: 0 },
-        LifecycleEvent::Refused { why: None, in_vain: u8::MAX },
+        LifecycleEvent::Refused(Some("nothing proves it".to_string())),
+        LifecycleEvent::Refused(None),
         LifecycleEvent::Noticed,
         LifecycleEvent::OwnPartFails,
         LifecycleEvent::Due,
@@ -108,7 +110,7 @@ fn input(state: &LifecycleState, mandate: Mandate, later_ns: u64) -> LifecycleIn
     LifecycleInput { now_ns: state.due_ns().unwrap_or(1_000) + later_ns, mandate }
 }
 
-/// The state with every time in it put to one.
+/// The state with every time in it put to one, and what only lengthens pauses to no more than one.
 fn timeless(state: LifecycleState) -> LifecycleState {
     let half = |retired| match retired {
         RetiredHalf::Stale { reopen, since_ns } => RetiredHalf::Stale { reopen, since_ns: since_ns.map(|_| 1) },
@@ -127,8 +129,17 @@ fn timeless(state: LifecycleState) -> LifecycleState {
             Purpose::Remove { order, element, dry_run, cut_off_meant, unfinished: still(unfinished) }
         }
     };
+    let bring_up = |attempt: BringUpAttempt| BringUpAttempt {
+        refused: attempt.refused.min(1),
+        stands_since_ns: attempt.stands_since_ns.map(|_| 1),
+        ..attempt
+    };
     match state {
-        LifecycleState::BackingOff { attempt, .. } => LifecycleState::BackingOff { until_ns: 1, attempt },
+        LifecycleState::Looking(attempt) => LifecycleState::Looking(bring_up(attempt)),
+        LifecycleState::BringingUp(attempt) => LifecycleState::BringingUp(bring_up(attempt)),
+        LifecycleState::BackingOff { attempt, .. } => {
+            LifecycleState::BackingOff { until_ns: 1, attempt: bring_up(attempt) }
+        }
         LifecycleState::Idle(unfinished) => LifecycleState::Idle(still(unfinished)),
         LifecycleState::Halted { unfinished, removes, .. } => {
             LifecycleState::Halted { unfinished: still(unfinished), since_ns: 1, removes }
@@ -233,7 +244,7 @@ fn one_question_is_open_in_every_state_that_does_not_wait() {
         // A survey after a glance is of the same state: it surveys.
         let heard = step.from != step.to || !step.commands.is_empty();
         // The bring-up goes on, and its answer is still awaited.
-        let notes = matches!(step.event, LifecycleEvent::RecoveryBegun);
+        let notes = matches!(step.event, LifecycleEvent::RecoveryBegun | LifecycleEvent::StoodStill { .. });
         let wanted = usize::from(heard && !notes && !waits(&step.to));
         let (from, on, names) = (step.from, step.event.name(), step.names());
         assert_eq!((questions, last), (wanted, wanted == 1), "{from:?} on {on}: {names:?}");
@@ -414,6 +425,67 @@ fn the_pause_after_a_failure_doubles_up_to_a_minute() {
     assert_eq!(pauses, [5, 10, 20, 40, 60, 60, 60]);
     state = step(step(state, LifecycleEvent::Noticed, at(now_ns)).0, failed(), at(now_ns)).0;
     assert_eq!(state.due_ns(), Some(now_ns + 5_000_000_000));
+}
+
+/// What is refused waits for a user or a device, so it is tried less and less often, and soon after an event.
+#[test]
+fn the_pause_after_a_refusal_doubles_until_the_subnet_reports_a_change() {
+    let refused = || LifecycleEvent::Refused(None);
+    let again = |state: LifecycleState, now_ns| {
+        let looking = stepped(state, LifecycleEvent::Due, now_ns, Mandate::Full).0;
+        stepped(looking, LifecycleEvent::Looked, now_ns, Mandate::Full).0
+    };
+    let (mut state, mut now_ns, mut pauses) = (LifecycleState::BringingUp(BringUpAttempt::default()), 0, Vec::new());
+    for attempt in 0..12 {
+        state = stepped(state, refused(), now_ns, Mandate::Full).0;
+        if attempt == 6 {
+            // A second event does not put off the look after the first one.
+            for after_ns in [10 * S, 11 * S] {
+                state = stepped(state, LifecycleEvent::Noticed, now_ns + after_ns, Mandate::Full).0;
+            }
+        }
+        let due_ns = state.due_ns().expect("it tries again");
+        pauses.push((due_ns - now_ns) / S);
+        now_ns = due_ns;
+        state = again(state, now_ns);
+        if attempt == 9 {
+            let failed = stepped(state, no_answer(), now_ns, Mandate::Full).0;
+            now_ns = failed.due_ns().expect("it tries again");
+            state = again(failed, now_ns);
+        }
+    }
+    assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 12, 2, 4, 8, 2, 4]);
+    let backing_off = stepped(state, refused(), now_ns, Mandate::Full).0;
+    let noticed = stepped(backing_off, LifecycleEvent::Noticed, now_ns + 7 * S, Mandate::Full).0;
+    assert_eq!(noticed.due_ns(), backing_off.due_ns(), "an event does not lengthen a pause");
+}
+
+/// A change that an earlier manager left is given up as one of this manager would be.
+#[test]
+fn a_change_of_the_journal_is_given_up_by_the_clock_or_when_the_manager_itself_fails() {
+    let stood_still = |own_failures| LifecycleEvent::StoodStill { own_failures };
+    let begun = || LifecycleState::BringingUp(BringUpAttempt::default());
+    for mandate in MANDATES {
+        let own = [1, 2].map(|failures| stepped(begun(), stood_still(failures), S, mandate).1);
+        assert_eq!(own, [vec![], vec!["abandon"]], "{mandate:?}");
+    }
+    let (mut state, mut now_ns) = (begun(), 0);
+    loop {
+        let (still, commands) = stepped(state, stood_still(0), now_ns, Mandate::Full);
+        assert_eq!((still.name(), &commands[..] == ["abandon"]), ("bringing-up", now_ns >= 60 * S), "{now_ns}");
+        state = still;
+        if !commands.is_empty() {
+            break;
+        }
+        // Whatever is tried, and however it fails.
+        state = stepped(state, no_answer(), now_ns, Mandate::Full).0;
+        now_ns = state.due_ns().expect("it tries again");
+        for event in [LifecycleEvent::Due, LifecycleEvent::Looked] {
+            state = stepped(state, event, now_ns, Mandate::Full).0;
+        }
+    }
+    let next = stepped(state, stood_still(0), now_ns, Mandate::Full).1;
+    assert!(next.is_empty(), "what stands still next has a minute of its own: {next:?}");
 }
 
 /// The order that a state has yet to answer.

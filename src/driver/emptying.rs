@@ -1,4 +1,4 @@
-//! The end of a change that a loss has cut short (W.6).
+//! The end of a change that a loss has cut short (W.6): carries out the commands of [`Emptying`], which decides.
 //!
 //! On entry: the new routing is in force, and what the change takes out may still hold packets. On return: the target
 //! of the change that is to be made first, or the outcome, once it is known whether they have left. Deliberately
@@ -9,20 +9,12 @@ use super::run_state::{CutShort, RunState};
 use super::{ChangeUnderWay, Driver, DriverError};
 use crate::fabric::Fabric;
 use crate::fabric::difference::{common, lacks};
-use crate::machine::{ATTEMPTS, CallOff, Declined, Event, Outcome, State, UNFINISHABLE};
-use crate::plan::{Barrier, Draft, Wave};
+use crate::machine::{
+    CallOff, Declined, Emptying, EmptyingCommand, EmptyingEvent, EmptyingInput, Event, Outcome, State,
+};
+use crate::plan::{Barrier, Plan, Wave};
 use crate::subnet::{Leaving, SubnetError, SubnetManager};
-use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// What became of the wait for packets to leave.
-enum Emptied {
-    Empty,
-    /// Something is gone, and is to be routed around first.
-    Lost,
-    /// Nothing shows it, and why.
-    Unknown(String),
-}
 
 impl<S: SubnetManager> Driver<S> {
     /// The target of the change that is to follow; none if none is. Before that is so, what a change has taken out is
@@ -34,7 +26,7 @@ impl<S: SubnetManager> Driver<S> {
     ) -> Result<Option<Fabric>, DriverError> {
         if run.outcome == Some(Outcome::CutShort) {
             let since_ns = run.last_waits.values().next().copied().unwrap_or(self.subnet.now_ns());
-            run.cut_short = Some(CutShort { plan: own.plan.clone(), since_ns });
+            self.begin_emptying(run, CutShort { plan: own.plan.clone(), since_ns });
             self.unemptied.push(own.plan.clone());
         }
         loop {
@@ -42,101 +34,118 @@ impl<S: SubnetManager> Driver<S> {
                 return Ok(Some(after));
             }
             let Some(cut) = run.cut_short.clone() else { return Ok(None) };
-            match &run.outcome {
-                Some(Outcome::Completed | Outcome::CutShort) => {}
+            let command = match &run.outcome {
+                Some(Outcome::Completed | Outcome::CutShort) => self.await_empty(run, cut.plan.plan()).await?,
                 // The change for the loss was undone, the first one was not.
                 Some(Outcome::CalledOff(why)) => {
-                    run.outcome = Some(self.not_followed(run, why.to_string()));
-                    return Ok(None);
+                    let not_followed = EmptyingEvent::NotFollowed(why.to_string());
+                    self.step_emptying(run, not_followed)
                 }
                 _ => return Ok(None),
-            }
-            run.outcome = match self.await_empty(run, &cut).await? {
-                Emptied::Lost => {
-                    run.replan = true;
-                    continue;
-                }
-                Emptied::Empty => {
-                    run.outcome = Some(Outcome::Completed);
-                    self.unemptied.retain(|plan| !Arc::ptr_eq(plan, &cut.plan));
-                    // The end of a change for the loss is recorded already.
-                    if Arc::ptr_eq(&cut.plan, &own.plan) {
-                        self.record_end(run);
-                    }
-                    Some(Outcome::Completed)
-                }
-                Emptied::Unknown(why) => Some(self.not_followed(run, why)),
             };
-            return Ok(None);
+            match command {
+                Some(EmptyingCommand::Replan) => run.replan = true,
+                command => {
+                    run.outcome = self.ended(run, command);
+                    return Ok(None);
+                }
+            }
         }
+    }
+
+    /// Follows a loss that has cut a change short.
+    pub(super) fn begin_emptying(&mut self, run: &mut RunState, cut: CutShort) {
+        let rounds = cut.plan.plan().waves().last().into_iter().flat_map(vacated_rounds).collect();
+        self.step_emptying(run, EmptyingEvent::CutShort { rounds, since_ns: cut.since_ns });
+        run.cut_short = Some(cut);
     }
 
     /// The outcome where what was to follow a change cannot.
-    pub(super) fn not_followed(&mut self, run: &RunState, why: String) -> Outcome {
-        if run.cut_short.is_none() {
-            return Outcome::CalledOff(CallOff::Failure(why));
-        }
-        tracing::error!("{why}: it is not known when what was to leave is empty");
-        self.trail.enter(self.state.name());
-        if run.outcome == Some(Outcome::CutShort) {
-            self.record_end(run);
-        }
-        Outcome::CutShort
+    pub(super) fn not_followed(&mut self, run: &mut RunState, why: String) -> Outcome {
+        let command = self.step_emptying(run, EmptyingEvent::NotFollowed(why));
+        self.ended(run, command).expect("nothing is waited for while a change is to follow")
     }
 
-    /// Waits until what a change has taken out is empty, after the changes for what was lost meanwhile. No entry leads
-    /// there since its last write: no later plan knows these elements.
-    async fn await_empty(&mut self, run: &mut RunState, cut: &CutShort) -> Result<Emptied, DriverError> {
-        let plan = cut.plan.plan();
-        let Draft { after, stranded, .. } = plan.draft();
+    /// The outcome that the last command of the machine says; none if it says none. Only the end of a change that no
+    /// other one has followed is still to be recorded.
+    fn ended(&mut self, run: &mut RunState, command: Option<EmptyingCommand>) -> Option<Outcome> {
+        let is_unrecorded = run.outcome == Some(Outcome::CutShort);
+        let outcome = match command? {
+            EmptyingCommand::Complete => {
+                let cut = run.cut_short.as_ref().map(|cut| cut.plan.clone());
+                self.unemptied.retain(|plan| cut.as_ref().is_none_or(|cut| !Arc::ptr_eq(plan, cut)));
+                Outcome::Completed
+            }
+            EmptyingCommand::GiveUp(why) => {
+                tracing::error!("{why}: it is not known when what was to leave is empty");
+                self.trail.enter(self.state.name());
+                Outcome::CutShort
+            }
+            EmptyingCommand::CallOff(why) => return Some(Outcome::CalledOff(CallOff::Failure(why))),
+            EmptyingCommand::Vacate { .. } | EmptyingCommand::Look { .. } | EmptyingCommand::Replan => return None,
+        };
+        if is_unrecorded {
+            run.outcome = Some(outcome.clone());
+            self.record_end(run);
+        }
+        Some(outcome)
+    }
+
+    fn step_emptying(&mut self, run: &mut RunState, event: EmptyingEvent) -> Option<EmptyingCommand> {
+        let at = EmptyingInput { now_ns: self.subnet.now_ns(), is_missing: self.running.has_lost_something() };
+        let (was, name) = (run.emptying.name(), event.name());
+        let (state, command) = std::mem::take(&mut run.emptying).step(event, at);
+        tracing::debug!(event = name, from = was, to = state.name(), "emptying");
+        run.emptying = state;
+        command
+    }
+
+    /// Waits until what a change has taken out is empty, after the changes for what was lost meanwhile. Returns the
+    /// command with which the wait ends.
+    async fn await_empty(&mut self, run: &mut RunState, plan: &Plan) -> Result<Option<EmptyingCommand>, DriverError> {
         let (start_ns, before) = (self.subnet.now_ns(), self.subnet.smps().clone());
-        self.trail.enter("vacating");
+        // The change machine is at rest, and those who watch the change see that its last wait goes on.
+        self.trail.enter(State::VACATING);
         self.subnet.set_ways(plan.longest_way(), &switches_of(plan.draft()));
-        let (mut since_ns, mut failures) = (cut.since_ns, 0);
-        let mut left: VecDeque<u8> = plan.waves().last().into_iter().flat_map(vacated_rounds).collect();
-        let emptied = loop {
-            let Some(&rounds) = left.front() else { break Emptied::Empty };
-            // What the first change for a loss has left to a second one, which is not to wait either.
-            if self.running.has_lost_something() && !std::mem::replace(&mut run.is_tried_again, true) {
-                break Emptied::Lost;
-            }
-            let (ages, fenced, until_event) = (false, false, true);
-            let leaving = Leaving { after, omitted: stranded, rounds, since_ns, ages, fenced, until_event };
-            let ticket = self.state.take_ticket().expect("no change is in progress");
-            let failed = match self.subnet.vacate(ticket, plan.policy().observer, &leaving).await {
-                Ok(_) => {
-                    left.pop_front();
-                    since_ns = self.subnet.now_ns();
-                    continue;
-                }
-                Err(SubnetError::Changed) => false,
-                Err(error) => {
-                    let error = survivable(error)?;
-                    failures += 1;
-                    if failures == usize::from(ATTEMPTS) {
-                        break Emptied::Unknown(error.to_string());
-                    }
-                    true
-                }
+        let mut command = self.step_emptying(run, EmptyingEvent::NothingFollows);
+        let last = loop {
+            let event = match command {
+                Some(EmptyingCommand::Vacate { rounds, since_ns }) => self.vacate(plan, rounds, since_ns).await?,
+                Some(EmptyingCommand::Look { failed }) => self.look_for_loss(failed).await?,
+                last => break last,
             };
-            let alive = self.running.alive.clone();
-            let seen = self.noticed_during_change(failed).await?;
-            if matches!(seen, Some(Event::Unfinishable)) {
-                break Emptied::Unknown(UNFINISHABLE.to_string());
-            }
-            if seen.is_some() && lacks(&self.running.alive, &common(&alive, &self.running.routed)) {
-                run.is_tried_again = false;
-                break Emptied::Lost;
-            }
+            command = self.step_emptying(run, event);
         };
         if self.abort.take() {
             tracing::warn!("{}", Declined::TooLate);
         }
-        if matches!(emptied, Emptied::Empty) {
+        if run.emptying == Emptying::Empty {
             self.trail.enter(State::COMPLETED);
         }
         run.note("vacate", start_ns, self.subnet.now_ns(), self.subnet.smps().since(&before));
-        Ok(emptied)
+        Ok(last)
+    }
+
+    async fn vacate(&mut self, plan: &Plan, rounds: u8, since_ns: u64) -> Result<EmptyingEvent, DriverError> {
+        let (after, omitted) = (&plan.draft().after, &plan.draft().stranded[..]);
+        let (ages, fenced, until_event) = (false, false, true);
+        let leaving = Leaving { after, omitted, rounds, since_ns, ages, fenced, until_event };
+        let ticket = self.state.take_ticket().expect("no change is in progress");
+        Ok(match self.subnet.vacate(ticket, plan.policy().observer, &leaving).await {
+            Ok(proof) => EmptyingEvent::Vacated(proof),
+            Err(SubnetError::Changed) => EmptyingEvent::Interrupted,
+            Err(error) => EmptyingEvent::TimedOut(survivable(error)?.to_string()),
+        })
+    }
+
+    /// Looks whether something is lost that the routing in force uses.
+    async fn look_for_loss(&mut self, failed: bool) -> Result<EmptyingEvent, DriverError> {
+        let alive = self.running.alive.clone();
+        Ok(match self.noticed_during_change(failed).await? {
+            Some(Event::Unfinishable) => EmptyingEvent::Unfinishable,
+            Some(_) if lacks(&self.running.alive, &common(&alive, &self.running.routed)) => EmptyingEvent::Lost,
+            _ => EmptyingEvent::NothingLost,
+        })
     }
 }
 

@@ -61,7 +61,10 @@ impl<S: SubnetManager> Driver<S> {
         mut first: Event,
         cut_short: Option<CutShort>,
     ) -> Result<ChangeRecord, DriverError> {
-        let mut run = RunState { cut_short, ..RunState::default() };
+        let mut run = RunState::default();
+        if let Some(cut) = cut_short {
+            self.begin_emptying(&mut run, cut);
+        }
         // All that was prepared was computed before the first write.
         let computing_ns = own.computing_ns(self.computing);
         self.begin(&own, &first, &mut run, computing_ns).await?;
@@ -101,7 +104,7 @@ impl<S: SubnetManager> Driver<S> {
                 }
                 Err(DriverError::Subnet(error)) if error.is_fatal() => return Err(error.into()),
                 Err(error) => {
-                    run.outcome = Some(self.not_followed(&run, error.to_string()));
+                    run.outcome = Some(self.not_followed(&mut run, error.to_string()));
                     break;
                 }
             };

@@ -2,7 +2,7 @@
 
 use super::{ChangeUnderWay, PhaseRecord};
 use crate::fabric::PortId;
-use crate::machine::Outcome;
+use crate::machine::{Emptying, Outcome};
 use crate::subnet::SmpCounts;
 use crate::vet::Vetted;
 use std::collections::BTreeMap;
@@ -24,8 +24,8 @@ pub(super) struct RunState {
     pub(super) last_waits: BTreeMap<usize, u64>,
     /// The change that a loss has cut short.
     pub(super) cut_short: Option<CutShort>,
-    /// Whether a second change was tried for what a first one has left of a loss.
-    pub(super) is_tried_again: bool,
+    /// What that change waits for.
+    pub(super) emptying: Emptying,
     /// The last wave of which a write may have landed when the change was called off.
     pub(super) reached: Option<usize>,
 }

@@ -9,9 +9,11 @@
 //! stands it is given up once it can never be ended (C.7). `state-machines/change.yaml` states the same by hand, and a
 //! test compares the two. Deliberately omitted: a clock, I/O, randomness, retries of single SMPs (`subnet`).
 
+mod emptying;
 mod event;
 mod progress;
 
+pub use emptying::{Emptying, EmptyingCommand, EmptyingEvent, EmptyingInput, EmptyingProgress, LastWait};
 pub use event::{CUT_SHORT, CallOff, ChangePosition, Command, Declined, Event, Outcome, UNFINISHABLE};
 pub use progress::{ATTEMPTS, ChangeProgress};
 
@@ -73,6 +75,8 @@ pub struct Idle {
 impl State {
     /// The name of the state in which nothing is left to do.
     pub const COMPLETED: &str = "completed";
+    /// The name of the state in which what leaves is to empty.
+    pub const VACATING: &str = "vacating";
 
     /// No change made, none under way.
     pub fn new() -> State {
@@ -99,7 +103,7 @@ impl State {
             State::Stopping(_) => "stopping",
             State::Starting(_) => "starting",
             State::Rewriting(_) => "rewriting",
-            State::Vacating(_) => "vacating",
+            State::Vacating(_) => State::VACATING,
             State::CallingOff(..) => "calling-off",
             State::Completed(_) => State::COMPLETED,
             State::CalledOff(_) => "called-off",

@@ -104,6 +104,12 @@ impl Context {
         assert!(commands.is_empty(), "the bring-up goes on");
     }
 
+    /// Records that the subnet has reported a change while nothing is done with it.
+    pub(super) fn notice(&self, now_ns: u64) {
+        let commands = self.step(LifecycleEvent::Noticed, now_ns);
+        assert!(commands.is_empty(), "the manager waits");
+    }
+
     /// Whether so many bring-ups in a row have failed that the one under way does what cannot be proved.
     pub(super) fn has_failed_often(&self) -> bool {
         self.mailbox.borrow().lifecycle().attempt().is_some_and(BringUpAttempt::has_failed_often)

@@ -33,11 +33,11 @@ const LONGEST_RETRY_NS: u64 = 60_000_000_000;
 
 /// How long a change may stand still, or a retired half fail to follow. After that the subnet is taken over as if a
 /// manager had died during the change: hosts may be behind a fence, or send to LIDs that lead nowhere.
-pub(super) const STANDS_NS: u64 = 60_000_000_000;
+const STANDS_NS: u64 = 60_000_000_000;
 
 /// Pause before the manager retries a subnet that could not be swept or brought up, and how long after an event in a
 /// longer pause. After [`TRIES`] failures it doubles with each further one, up to the longest.
-pub(super) const BACK_OFF_NS: u64 = 2_000_000_000;
+const BACK_OFF_NS: u64 = 2_000_000_000;
 const LONGEST_BACK_OFF_NS: u64 = 60_000_000_000;
 
 /// Pause before the manager looks again whether its own port leads anywhere. Such a look takes very few requests.
@@ -46,8 +46,9 @@ pub(super) const REACH_NS: u64 = 1_000_000_000;
 /// How often in a row a subnet may fail to come up before its end ports are opened without a proof. Hosts that are
 /// fenced must not wait for a recovery that may never end.
 const TRIES: u8 = 3;
-/// From here on failures are not counted: the pause is the longest.
-const MOST_FAILED: u8 = TRIES + 5;
+/// From here on failures, and refusals, are not counted: the pause is the longest.
+const MOST_FAILED: u8 = TRIES + MOST_REFUSED;
+const MOST_REFUSED: u8 = 5;
 
 /// The state of a subnet manager.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,6 +109,10 @@ pub struct BringUpAttempt {
     pub has_begun: bool,
     /// How often in a row it has failed.
     pub failed: u8,
+    /// How often in a row it was refused, with no event of the subnet since.
+    pub refused: u8,
+    /// Since when the change that it goes on with stands still, whatever was tried meanwhile.
+    pub stands_since_ns: Option<u64>,
 }
 
 /// Work left over while nothing is in progress.
@@ -211,6 +216,11 @@ pub enum LifecycleEvent {
     /// The bring-up begins to write what must not be left half done: a recovery, a rewrite in place, a change that it
     /// goes on with, or other tables of lanes under traffic.
     RecoveryBegun,
+    /// The change that the bring-up goes on with has failed; the answer to the bring-up follows.
+    StoodStill {
+        /// How often the manager's own device or switch has failed at it.
+        own_failures: u32,
+    },
     /// The subnet runs under this manager; with the state of the retired half.
     BroughtUp(RetiredHalf),
     /// The glance ended; with the target of a change around what is gone, unless only a survey can determine what
@@ -230,13 +240,9 @@ pub enum LifecycleEvent {
     Unreached,
     /// A command failed.
     Failed(String),
-    /// The subnet is not taken over without a proof; hosts send as before.
-    Refused {
-        /// Why, unless that was said before.
-        why: Option<String>,
-        /// How often it was refused before, with no event since.
-        in_vain: u8,
-    },
+    /// The subnet is not taken over without a proof; hosts send as before. It carries the reason, unless that was said
+    /// before.
+    Refused(Option<String>),
     /// A trap or a light sweep reports a change.
     Noticed,
     /// The manager's own device or switch has failed again at what the halted change writes.
@@ -304,7 +310,8 @@ pub enum LifecycleCommand {
     Report(String),
     /// Forget the subnet: another manager is master.
     StepDown,
-    /// Forget a change that cannot be ended as planned, and the subnet with it.
+    /// Forget a change that cannot be ended as planned, and the subnet with it; during a bring-up, the change of the
+    /// journal.
     Abandon,
     /// Open end ports that discard what their hosts send, although nothing is proved of it.
     OpenEnds,
@@ -421,6 +428,7 @@ impl LifecycleEvent {
         match self {
             LifecycleEvent::Looked => "looked",
             LifecycleEvent::RecoveryBegun => "recovery-begun",
+            LifecycleEvent::StoodStill { .. } => "stood-still",
             LifecycleEvent::BroughtUp(_) => "brought-up",
             LifecycleEvent::Glanced(_) => "glanced",
             LifecycleEvent::Surveyed => "surveyed",
@@ -430,7 +438,7 @@ impl LifecycleEvent {
             LifecycleEvent::Changed(_) => "changed",
             LifecycleEvent::Unreached => "unreached",
             LifecycleEvent::Failed(_) => "failed",
-            LifecycleEvent::Refused { .. } => "refused",
+            LifecycleEvent::Refused(_) => "refused",
             LifecycleEvent::Noticed => "noticed",
             LifecycleEvent::OwnPartFails => "own-part-fails",
             LifecycleEvent::Due => "due",
@@ -524,6 +532,7 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::BringingUp(attempt), E::RecoveryBegun) => {
             (S::BringingUp(BringUpAttempt { has_begun: true, ..attempt }), Vec::new())
         }
+        (S::BringingUp(attempt), E::StoodStill { own_failures }) => stood_still(attempt, own_failures, at),
         (S::BringingUp(_), E::BroughtUp(retired)) => up(retired, at),
         (S::Looking(attempt), E::Unreached) => {
             (S::BackingOff { until_ns: at.now_ns.saturating_add(REACH_NS), attempt }, Vec::new())
@@ -531,11 +540,14 @@ pub fn step(state: LifecycleState, event: LifecycleEvent, at: LifecycleInput) ->
         (S::Looking(attempt), E::Failed(why)) => failed(attempt, vec![C::Report(why)], at),
         (S::BringingUp(attempt), E::Failed(why)) => not_brought_up(attempt, why, at),
         // Waiting makes nothing worse: a user must act, or a device recover.
-        (S::BringingUp(attempt), E::Refused { why, in_vain }) => {
-            back_off(attempt, in_vain, why.map(C::Report).into_iter().collect(), at)
-        }
+        (S::BringingUp(attempt), E::Refused(why)) => refused(attempt, why, at),
         (S::Standby, E::SweepRequested) => begin(),
-        (S::BackingOff { attempt, .. }, E::Due | E::Noticed | E::SweepRequested | E::MastershipLost) => look(attempt),
+        // Not at once: one event is seldom all.
+        (S::BackingOff { until_ns, attempt }, E::Noticed) => {
+            let until_ns = until_ns.min(at.now_ns.saturating_add(BACK_OFF_NS));
+            (S::BackingOff { until_ns, attempt: BringUpAttempt { refused: 0, ..attempt } }, Vec::new())
+        }
+        (S::BackingOff { attempt, .. }, E::Due | E::SweepRequested | E::MastershipLost) => look(attempt),
         (S::Idle(_) | S::Halted { .. }, E::MastershipLost) => {
             let attempt = BringUpAttempt { is_owed: state.holds_on(), ..BringUpAttempt::default() };
             (S::Looking(attempt), vec![C::StepDown, C::Look])
@@ -667,12 +679,18 @@ fn up(retired: RetiredHalf, at: LifecycleInput) -> Next {
 
 /// Backs off exponentially with the number of failed attempts.
 fn back_off(attempt: BringUpAttempt, in_vain: u8, commands: Vec<LifecycleCommand>, at: LifecycleInput) -> Next {
-    let pause_ns = BACK_OFF_NS.saturating_mul(1 << in_vain.min(8)).min(LONGEST_BACK_OFF_NS);
+    let pause_ns = BACK_OFF_NS.saturating_mul(1 << in_vain).min(LONGEST_BACK_OFF_NS);
     (LifecycleState::BackingOff { until_ns: at.now_ns.saturating_add(pause_ns), attempt }, commands)
 }
 
 fn failed(attempt: BringUpAttempt, commands: Vec<LifecycleCommand>, at: LifecycleInput) -> Next {
-    back_off(attempt, attempt.failed.saturating_sub(TRIES), commands, at)
+    back_off(BringUpAttempt { refused: 0, ..attempt }, attempt.failed.saturating_sub(TRIES), commands, at)
+}
+
+fn refused(attempt: BringUpAttempt, why: Option<String>, at: LifecycleInput) -> Next {
+    let in_vain = attempt.refused;
+    let attempt = BringUpAttempt { refused: (in_vain + 1).min(MOST_REFUSED), ..attempt };
+    back_off(attempt, in_vain, why.map(LifecycleCommand::Report).into_iter().collect(), at)
 }
 
 fn not_brought_up(attempt: BringUpAttempt, why: String, at: LifecycleInput) -> Next {
@@ -684,6 +702,16 @@ fn not_brought_up(attempt: BringUpAttempt, why: String, at: LifecycleInput) -> N
         commands.extend([LifecycleCommand::OpenEnds, LifecycleCommand::Resign]);
     }
     failed(attempt, commands, at)
+}
+
+/// The bring-up cannot end the change of the journal, which is given up by the same limits as one of this manager. Only
+/// the journal is written, so any mandate suffices; the next look reads the state of the subnet again.
+fn stood_still(attempt: BringUpAttempt, own_failures: u32, at: LifecycleInput) -> Next {
+    let since_ns = attempt.stands_since_ns.unwrap_or(at.now_ns);
+    // A single failure may be chance: what was lost is asked for once more.
+    let is_given_up = own_failures > 1 || has_stood(since_ns, at);
+    let attempt = BringUpAttempt { stands_since_ns: (!is_given_up).then_some(since_ns), ..attempt };
+    (LifecycleState::BringingUp(attempt), is_given_up.then_some(LifecycleCommand::Abandon).into_iter().collect())
 }
 
 fn refuse(state: LifecycleState, order: OrderId, why: &str) -> Next {
@@ -705,8 +733,12 @@ const OWN_PART_FAILS: &str = "the manager's own port or switch fails at what it 
 
 /// The limit counts time, not attempts. A cable that flaps makes the manager resume the change at once, again and
 /// again, and a barrier may take minutes.
+fn has_stood(since_ns: u64, at: LifecycleInput) -> bool {
+    at.now_ns.saturating_sub(since_ns) >= STANDS_NS
+}
+
 fn is_to_be_given_up(since_ns: u64, at: LifecycleInput) -> bool {
-    at.mandate >= Mandate::Finish && at.now_ns.saturating_sub(since_ns) >= STANDS_NS
+    at.mandate >= Mandate::Finish && has_stood(since_ns, at)
 }
 
 fn given_up(why: &'static str) -> String {

@@ -1,8 +1,9 @@
 //! The subnet manager as one future: carries out the lifecycle's commands, and reports events to it.
 //!
-//! All decisions are made by [`lifecycle`](super::lifecycle); here each command becomes a call, and each answer an
+//! What is done next is decided by [`lifecycle`](super::lifecycle); here each command becomes a call, and each answer an
 //! event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only to
-//! the election.
+//! the election. What happens within one command is decided where it is carried out: here, that a bring-up leaves out
+//! devices that fail at it, and that only a manager whose own part fails offers the subnet to another one.
 
 use super::arrival::{BroughtUp, Pending, SubnetArrival};
 use super::bring_up;
@@ -12,7 +13,7 @@ use super::degraded;
 use super::error::SmError;
 use super::inherited;
 use super::keys;
-use super::lifecycle::{self, BACK_OFF_NS, LifecycleCommand, LifecycleEvent, LifecycleState, RetiredHalf, STANDS_NS};
+use super::lifecycle::{self, LifecycleCommand, LifecycleEvent, LifecycleState, RetiredHalf};
 use super::mailbox::Happening;
 use super::open_end_ports;
 use super::orders::ManagerOrder;
@@ -67,8 +68,8 @@ async fn run_here(mut manager: Manager<AnyTransport>, mut context: Context, unti
         subnet: ManagedSubnet::Down(Box::new(manager), None),
         peers: PeerManagers::default(),
         until,
-        attempt: Attempt::default(),
-        refusals: Refusals::default(),
+        began_ns: 0,
+        refusal: None,
         wished: SubnetWish {
             lmc: context.config.lmc,
             data_vls: context.config.data_vls,
@@ -98,8 +99,10 @@ struct Service<T> {
     subnet: ManagedSubnet<T>,
     peers: PeerManagers,
     until: RunUntil,
-    attempt: Attempt,
-    refusals: Refusals,
+    /// When the last bring-up began.
+    began_ns: u64,
+    /// The reason of the last refusal, which is reported once.
+    refusal: Option<String>,
     wished: SubnetWish,
 }
 
@@ -111,35 +114,6 @@ struct SubnetWish {
     data_vls: u8,
     subnet_prefix: u64,
     m_key_protection: u8,
-}
-
-/// How an attempt to bring the subnet up has ended.
-#[derive(Default)]
-struct Attempt {
-    /// Since when a change of the journal stands still, whatever was tried meanwhile.
-    stands_since_ns: Option<u64>,
-    /// When the last attempt began.
-    began_ns: u64,
-}
-
-/// Consecutive refusals to take the subnet over without a proof.
-#[derive(Default)]
-struct Refusals {
-    last: Option<String>,
-    count: u8,
-    /// When the subnet first reported a change after the last of them.
-    noticed_ns: Option<u64>,
-}
-
-impl Refusals {
-    /// Counts a refusal. The count starts again after the subnet has reported a change.
-    fn refused(&mut self, why: String) -> LifecycleEvent {
-        let in_vain = if self.noticed_ns.take().is_some() { 0 } else { self.count };
-        self.count = in_vain.saturating_add(1);
-        let is_news = self.last.as_ref() != Some(&why);
-        self.last = Some(why.clone());
-        LifecycleEvent::Refused { why: is_news.then_some(why), in_vain }
-    }
 }
 
 /// The answer to a command: an event, if it has one.
@@ -196,8 +170,8 @@ impl<T: Transport> Service<T> {
                 (subnet, Ok(None))
             }
             (command, ManagedSubnet::Down(manager, found)) => {
-                let (peers, attempt) = (&mut self.peers, &mut self.attempt);
-                carry_out_down(manager, found, context, peers, attempt, self.wished, command).await
+                let (peers, began_ns) = (&mut self.peers, &mut self.began_ns);
+                carry_out_down(manager, found, context, peers, began_ns, self.wished, command).await
             }
             (command, ManagedSubnet::Up(upkeep)) => carry_out_up(upkeep, context, &mut self.peers, command).await,
         };
@@ -215,14 +189,20 @@ impl<T: Transport> Service<T> {
             Err(error) if error.is_fatal() => return Err(error),
             Err(error) if self.until == RunUntil::Up => return Err(error),
             Err(SmError::Unreached { .. }) => Some(LifecycleEvent::Unreached),
-            Err(error) if error.is_refusal() => Some(self.refusals.refused(error.to_string())),
+            Err(error) if error.is_refusal() => Some(self.refused(error.to_string())),
             Err(error) => Some(LifecycleEvent::Failed(error.to_string())),
             Ok(event) => event,
         };
         if matches!(event, Some(LifecycleEvent::BroughtUp(_) | LifecycleEvent::Failed(_))) {
-            self.refusals = Refusals::default();
+            self.refusal = None;
         }
         Ok(event)
+    }
+
+    fn refused(&mut self, why: String) -> LifecycleEvent {
+        let is_news = self.refusal.as_ref() != Some(&why);
+        self.refusal = Some(why.clone());
+        LifecycleEvent::Refused(is_news.then_some(why))
     }
 
     /// Waits for the next event, carrying out the election's commands meanwhile.
@@ -234,11 +214,10 @@ impl<T: Transport> Service<T> {
                 if state == LifecycleState::Standby {
                     // It is unknown which end ports another manager has closed or opened since.
                     manager.set_closed_ends(&[]);
-                    self.attempt = Attempt::default();
                     context.mailbox.borrow_mut().view.found = None;
                 }
                 context.mailbox.borrow_mut().view.closed_ends = manager.closed_ends();
-                watch(manager, &mut self.peers, context, state.due_ns(), &mut self.refusals.noticed_ns).await
+                watch(manager, &mut self.peers, context).await
             }
         }
     }
@@ -250,7 +229,7 @@ async fn carry_out_down<T: Transport>(
     found: Option<Box<Discovered>>,
     context: &mut Context,
     peers: &mut PeerManagers,
-    attempt: &mut Attempt,
+    began_ns: &mut u64,
     wished: SubnetWish,
     command: LifecycleCommand,
 ) -> (ManagedSubnet<T>, CommandAnswer) {
@@ -260,7 +239,7 @@ async fn carry_out_down<T: Transport>(
             (ManagedSubnet::Down(manager, None), answer)
         }
         LifecycleCommand::Resign => {
-            let answer = match manager.indispensable_fault(attempt.began_ns) {
+            let answer = match manager.indispensable_fault(*began_ns) {
                 Some(fault) => {
                     tracing::error!(device = %fault.name, attribute = ?fault.attribute, "the manager's own part fails");
                     peers.resign(&mut manager, &context.responder, &context.mailbox).await
@@ -274,7 +253,8 @@ async fn carry_out_down<T: Transport>(
             (subnet, event.map(Some))
         }
         LifecycleCommand::BringUp => {
-            let (subnet, event) = bring_up(manager, found, context, attempt, wished).await;
+            *began_ns = manager.now_ns();
+            let (subnet, event) = bring_up(manager, found, context, wished).await;
             (subnet, event.map(Some))
         }
         other => unreachable!("{} is commanded only while the subnet is up", other.name()),
@@ -352,22 +332,18 @@ fn next_order(context: &Context) -> Option<LifecycleEvent> {
 }
 
 /// Watches the master until the election requests a sweep or an order comes; or, without a master, until it is time to
-/// look again, or a while after the subnet has reported a change.
+/// look again.
 async fn watch<T: Transport>(
     manager: &mut Manager<T>,
     peers: &mut PeerManagers,
     context: &Context,
-    due_ns: Option<u64>,
-    noticed_ns: &mut Option<u64>,
 ) -> Result<LifecycleEvent, SmError> {
+    let due_ns = || context.mailbox.borrow().lifecycle().due_ns();
     loop {
         let slice_ns = manager.now_ns().saturating_add(SLICE_NS);
-        manager.idle(due_ns.map_or(slice_ns, |due_ns| due_ns.min(slice_ns))).await?;
+        manager.idle(due_ns().map_or(slice_ns, |due_ns| due_ns.min(slice_ns))).await?;
         while manager.pending_event().is_some() {
-            // Where the subnet has another master, its changes are not ours to handle.
-            if due_ns.is_some() {
-                noticed_ns.get_or_insert(manager.now_ns());
-            }
+            context.notice(manager.now_ns());
         }
         if let Some(event) = peers.attend(manager, &context.responder, &context.mailbox).await? {
             return Ok(event);
@@ -375,12 +351,8 @@ async fn watch<T: Transport>(
         if let Some(event) = next_order(context) {
             return Ok(event);
         }
-        let now_ns = manager.now_ns();
-        if due_ns.is_some_and(|due_ns| now_ns >= due_ns) {
+        if due_ns().is_some_and(|due_ns| manager.now_ns() >= due_ns) {
             return Ok(LifecycleEvent::Due);
-        }
-        if noticed_ns.is_some_and(|since_ns| now_ns >= since_ns.saturating_add(BACK_OFF_NS)) {
-            return Ok(LifecycleEvent::Noticed);
         }
     }
 }
@@ -420,11 +392,9 @@ async fn bring_up<T: Transport>(
     mut manager: Box<Manager<T>>,
     found: Option<Box<Discovered>>,
     context: &mut Context,
-    attempt: &mut Attempt,
     wished: SubnetWish,
 ) -> (ManagedSubnet<T>, Result<LifecycleEvent, SmError>) {
     let mut found = found.expect("a subnet is brought up after a look only");
-    attempt.began_ns = manager.now_ns();
     // Until the tables are read or written, nothing is in use: bring-up begins on the lower half.
     manager.begin_mastership(Half::Lower);
     manager.forget_p_keys();
@@ -436,7 +406,7 @@ async fn bring_up<T: Transport>(
     context.config.data_vls = wished.data_vls;
     context.config.data_vls = inherited::data_vls_to_keep(&manager, &found, &context.config);
     match bring_up_responsive(&mut manager, &mut found, context).await {
-        Ok(up) => end_bring_up(*manager, up, context, attempt).await,
+        Ok(up) => end_bring_up(*manager, up, context).await,
         Err(error) => (ManagedSubnet::Down(manager, None), Err(error)),
     }
 }
@@ -473,7 +443,6 @@ async fn end_bring_up<T: Transport>(
     manager: Manager<T>,
     up: BroughtUp,
     context: &mut Context,
-    attempt: &mut Attempt,
 ) -> (ManagedSubnet<T>, Result<LifecycleEvent, SmError>) {
     let mut upkeep = Upkeep::new(manager, &up, context);
     let BroughtUp { arrival, routed_by, pending, .. } = up;
@@ -497,13 +466,8 @@ async fn end_bring_up<T: Transport>(
         Ok(retired) => retired,
         // The next look reads the state of the subnet again.
         Err(error) => {
-            let now_ns = upkeep.now_ns();
-            let own_fault = upkeep.driver.subnet().manager().indispensable_fault(began_ns);
-            let own_part_fails = own_fault.is_some_and(|fault| fault.times > 1);
-            let stands_since_ns = is_standing.then(|| *attempt.stands_since_ns.get_or_insert(now_ns));
-            if stands_since_ns.is_some_and(|since_ns| own_part_fails || now_ns - since_ns >= STANDS_NS) {
-                attempt.stands_since_ns = None;
-                upkeep.abandon();
+            if is_standing {
+                stood_still(&mut upkeep, context, began_ns);
             }
             let seen = context.mailbox.borrow().view.found.clone();
             let mut manager = Box::new(upkeep.into_manager(context));
@@ -517,7 +481,6 @@ async fn end_bring_up<T: Transport>(
             return (ManagedSubnet::Down(manager, None), Err(error));
         }
     };
-    *attempt = Attempt::default();
     context.mailbox.borrow_mut().view.found = None;
     let without_double = context.mailbox.borrow().view.without_double.clone();
     if let Some(why) = without_double {
@@ -525,6 +488,18 @@ async fn end_bring_up<T: Transport>(
     }
     context.post(upkeep.now_ns(), Happening::Up { arrival, routed_by });
     (ManagedSubnet::Up(Box::new(upkeep)), Ok(LifecycleEvent::BroughtUp(retired)))
+}
+
+/// Reports that the change of the journal has failed, and discards it if the lifecycle says so.
+fn stood_still<T: Transport>(upkeep: &mut Upkeep<T>, context: &Context, began_ns: u64) {
+    let own_fault = upkeep.driver.subnet().manager().indispensable_fault(began_ns);
+    let stood_still = LifecycleEvent::StoodStill { own_failures: own_fault.map_or(0, |fault| fault.times) };
+    for command in context.step(stood_still, upkeep.now_ns()) {
+        match command {
+            LifecycleCommand::Abandon => upkeep.abandon(),
+            other => unreachable!("{} is not commanded while a bring-up goes on", other.name()),
+        }
+    }
 }
 
 async fn brought_up<T: Transport>(

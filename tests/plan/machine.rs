@@ -181,7 +181,7 @@ fn moved(ticket: Ticket, half: Half) -> SourcesMoved {
     proof(SourcesJudge::new(ticket, half, []).verdict())
 }
 
-fn vacated(ticket: Ticket, rounds: u8) -> Vacated {
+pub fn vacated(ticket: Ticket, rounds: u8) -> Vacated {
     let question = AgeQuestion { ticket, lanes: VlSet::EMPTY, since_ns: 0, wire_ns: 0 };
     proof(VacateAge::new(question, rounds, []).verdict(0))
 }

@@ -3,5 +3,6 @@
 
 mod at_once;
 mod command;
+mod emptying;
 mod machine;
 mod plans;

@@ -472,7 +472,7 @@ fn a_change_of_the_journal_is_given_up_by_the_clock_or_when_the_manager_itself_f
     let (mut state, mut now_ns) = (begun(), 0);
     loop {
         let (still, commands) = stepped(state, stood_still(0), now_ns, Mandate::Full);
-        assert_eq!((still.name(), &commands[..] == ["abandon"]), ("bringing-up", now_ns >= 60 * S), "{now_ns}");
+        assert_eq!((still.name(), commands[..] == ["abandon"]), ("bringing-up", now_ns >= 60 * S), "{now_ns}");
         state = still;
         if !commands.is_empty() {
             break;

@@ -36,7 +36,7 @@ pub(super) struct EngineArguments {
     to_engine: Option<String>,
     /// Seed for engines that make random choices.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    engine_seed: u64,
+    pub(super) engine_seed: u64,
 }
 
 /// An option shared by several commands, with this command's own default in its help.

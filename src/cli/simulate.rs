@@ -679,6 +679,7 @@ impl Arguments {
             sim: self.sim_config(ends)?,
             worst_traffic: self.traffic.traffic == WORST,
             traffic_name: super::permutation::NAMED.into_iter().find(|name| *name == self.traffic.traffic),
+            engine_seed: self.method.engine.engine_seed,
             hot_links: if self.csv.is_some() { usize::MAX } else { self.traffic.sources.hot_links.into() },
             connections,
             detection: self.management.detection()?,

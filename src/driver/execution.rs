@@ -412,11 +412,7 @@ impl<S: SubnetManager> Driver<S> {
         Ok(Some(match command {
             Command::Apply { ticket, wave } => {
                 let wave = &plan.waves()[wave];
-                let order = match wave.sending {
-                    Sending::AnyOrder => WriteOrder::Any,
-                    Sending::Listed { window } => WriteOrder::Listed { window },
-                };
-                let applied = self.apply(&wave.writes, order).await;
+                let applied = self.apply(&wave.writes, write_order(wave.sending)).await;
                 written(run, ticket, applied)?
             }
             Command::Undo { ticket, reached } => {
@@ -433,9 +429,9 @@ impl<S: SubnetManager> Driver<S> {
                 awaited(ticket, self.subnet.confirm_sources(ticket, &ports, half).await, Event::SourcesMoved)?
             }
             Command::Drain { ticket, observer, lanes } => {
-                let alive = self.running.alive.clone();
                 let sources = &plan.draft().surviving.end_ports().collect::<Vec<_>>();
-                let retiring = Retiring { lanes, layers: plan.drain(), in_use: plan.half_at_drain(&alive), sources };
+                let in_use = plan.half_at_drain(&self.running.alive);
+                let retiring = Retiring { lanes, layers: plan.drain(), in_use, sources };
                 let drained = self.subnet.drain(ticket, observer, &retiring).await;
                 awaited(ticket, drained, Event::Drained)?
             }
@@ -446,11 +442,10 @@ impl<S: SubnetManager> Driver<S> {
                 let after = if is_last { &draft.after } else { &draft.surviving };
                 let fenced = draft.assumptions.contains(&Assumption::FencedLanesRunEmpty);
                 let (omitted, until_event) = (&draft.stranded[..], self.state.may_be_cut_short());
-                let mut since_ns = self.subnet.now_ns();
-                if let Some(own) = self.state.progress().filter(|_| until_event) {
-                    // Who is interrupted waits no longer for that.
-                    since_ns = *run.last_waits.entry(own.passed()).or_insert(since_ns);
-                }
+                let now_ns = self.subnet.now_ns();
+                // Who is interrupted waits no longer for that.
+                let last = self.state.progress().filter(|_| until_event).map(|own| own.passed());
+                let since_ns = last.map_or(now_ns, |passed| *run.last_waits.entry(passed).or_insert(now_ns));
                 let leaving = Leaving { after, omitted, rounds, since_ns, ages: !is_last, fenced, until_event };
                 match self.subnet.vacate(ticket, observer, &leaving).await {
                     Err(SubnetError::Changed) => Event::Interrupted(ticket),
@@ -623,6 +618,13 @@ pub(super) fn switches_of(draft: &Draft) -> Vec<NodeId> {
 /// The outcome of a change that ended without a report.
 fn ended_without_report(state: &State) -> Outcome {
     Outcome::Failed { state: state.name(), reason: "no command is left and no end was reported".to_string() }
+}
+
+fn write_order(sending: Sending) -> WriteOrder {
+    match sending {
+        Sending::AnyOrder => WriteOrder::Any,
+        Sending::Listed { window } => WriteOrder::Listed { window },
+    }
 }
 
 fn written(run: &mut RunState, ticket: Ticket, applied: Result<Applied, SubnetError>) -> Result<Event, SubnetError> {

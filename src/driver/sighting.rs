@@ -330,7 +330,7 @@ impl Running {
         let (nodes, ports) = (whole.node_count(), whole.port_count());
         // The tables of newcomers are unknown (G.2). Their lanes are recorded as bring-up will leave them, their ports
         // as not yet up.
-        let steady = Arc::new(NodeSlToVl::Uniform(Lanes::steady_table(&self.routed, &policy)));
+        let steady = Arc::new(NodeSlToVl::Uniform(Lanes::steady_table(&self.routed, policy)));
         tables.lfts.resize_with(nodes, Arc::default);
         tables.sl_to_vl.resize(nodes, steady);
         tables.sending.resize(ports, self.half);

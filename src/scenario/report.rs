@@ -23,7 +23,7 @@ use crate::change::{Prepared, absent_rows, is_repair, served};
 use crate::driver::ComputeTime;
 use crate::fabric::subnets::Joined;
 use crate::fabric::{Fabric, NodeKind, PortId};
-use crate::ids::SubnetId;
+use crate::ids::{Sl, SubnetId};
 use crate::lid::{self, MovedLids, describe_moved};
 use crate::plan::{Draft, LanePartition, Policy, Scheme};
 use crate::routing::{Connectivity, Imported};
@@ -405,7 +405,7 @@ fn subnet_change(setup: &Setup<'_>, subnet: SubnetId, change: &DrivenChange, pre
 
 fn settings(setup: &Setup<'_>, sim: &Sim, plans: &[&Vetted]) -> Settings {
     let (scenario, config) = (setup.scenario, &setup.each[0].config);
-    let Policy { arming, observer, .. } = scenario.policy;
+    let Policy { arming, observer, partition, reserved_sl, .. } = scenario.policy;
     let lmc = |own: &SubnetSetup| own.whole.port(own.sm).lmc.get();
     let mut devices = DeviceReport::new(scenario.devices, scenario.device_settings());
     // What the scheme settles is not among the options that were given.
@@ -415,7 +415,11 @@ fn settings(setup: &Setup<'_>, sim: &Sim, plans: &[&Vetted]) -> Settings {
         packet_bytes: config.packet_bytes,
         traffic: TrafficReport::of(&config.traffic, scenario.worst_traffic, scenario.traffic_name),
         sources: sources(config),
+        engine_seed: scenario.engine_seed,
         data_vls: config.data_vls,
+        standing_partition: partition == LanePartition::Standing,
+        reserved_sl: reserved_sl.map(Sl::get),
+        optimised_sl_to_vl: scenario.optimised_sl_to_vl,
         lmc: setup.each.iter().map(lmc).max().unwrap_or_default(),
         latch: config.latch,
         arming: arming.to_string(),
@@ -461,7 +465,7 @@ fn management(scenario: &Scenario, config: &SimConfig) -> ManagementReport {
         },
         poll_silence_ns: scenario.poll_silence_ns,
         sources_move: config.sources_move,
-        monitor: config.monitor.clone(),
+        monitor: config.monitor,
     }
 }
 

@@ -102,6 +102,8 @@ pub struct Scenario {
     pub worst_traffic: bool,
     /// The name of the permutation that `sim` specifies, if it has one, for the report.
     pub traffic_name: Option<&'static str>,
+    /// The seed of the engines, for the report.
+    pub engine_seed: u64,
     /// The number of busiest links between switches to report; 0: none.
     pub hot_links: usize,
     /// Connections that hosts set up from the start of the period *before* on, by their end ports, the active side
@@ -175,6 +177,7 @@ impl Scenario {
             sim: SimConfig::default(),
             worst_traffic: false,
             traffic_name: None,
+            engine_seed: 0,
             hot_links: 0,
             connections: Vec::new(),
             detection: Detection::default(),

@@ -1,9 +1,9 @@
 //! The subnet manager as one future: carries out the lifecycle's commands, and reports events to it.
 //!
-//! What is done next is decided by [`lifecycle`](super::lifecycle); here each command becomes a call, and each answer an
-//! event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only to
-//! the election. What happens within one command is decided where it is carried out: here, that a bring-up leaves out
-//! devices that fail at it, and that only a manager whose own part fails offers the subnet to another one.
+//! What is done next is decided by [`lifecycle`](super::lifecycle); here each command becomes a call, and each answer
+//! an event. While no command is pending it waits as the state requires: idle it listens to the subnet, on standby only
+//! to the election. What happens within one command is decided where it is carried out: here, that a bring-up leaves
+//! out devices that fail at it, and that only a manager whose own part fails offers the subnet to another one.
 
 use super::arrival::{BroughtUp, Pending, SubnetArrival};
 use super::bring_up;

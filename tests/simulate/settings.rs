@@ -4,8 +4,7 @@ use super::command::json;
 use serde_json::Value;
 
 /// Options, each with a value that is not its default.
-const OPTIONS: [&[&str]; 31] = [
-    &["--load", "0.01"],
+const OPTIONS: [&[&str]; 34] = [
     &["--packet-bytes", "512"],
     &["--traffic", "tornado"],
     &["--traffic", "permutation"],
@@ -17,8 +16,12 @@ const OPTIONS: [&[&str]; 31] = [
     &["--buffer", "200"],
     &["--turn-back"],
     &["--vls", "2"],
+    &["--standing-partition"],
+    &["--reserved-sl", "7"],
+    &["--sl-to-vl", "plain"],
+    &["--engine-seed", "3"],
     &["--path-cache", "never"],
-    &["--vl-stall", "3"],
+    &["--vl-stall", "3", "--hoq-life", "2000000"],
     &["--hoq-life", "1000000"],
     &["--switch-life", "1000000"],
     &["--window", "3"],

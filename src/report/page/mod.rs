@@ -16,6 +16,7 @@ mod reproduction;
 mod route;
 mod sections;
 mod subnets;
+mod timeline;
 mod verdict;
 mod what_if;
 mod words;

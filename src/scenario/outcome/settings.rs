@@ -17,8 +17,18 @@ pub struct Settings {
     /// How sources use their paths, unless it is one path for each destination and one packet in each message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<SourceReport>,
+    /// The seed of engines that make random choices.
+    pub engine_seed: u64,
     /// Data VLs.
     pub data_vls: u8,
+    /// Whether each half has lanes of its own between changes too.
+    pub standing_partition: bool,
+    /// The service level that belongs to neither half.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserved_sl: Option<u8>,
+    /// The form of SL-to-VL tables that switches accept, if not that of the capture: whether it is the optimised one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub optimised_sl_to_vl: Option<bool>,
     /// LID mask control, the largest of all subnets.
     pub lmc: u8,
     /// When switches choose output and lane.
@@ -49,7 +59,8 @@ pub struct Settings {
     pub routing_delay_ns: u32,
     /// The share of packets that are requests, each answered by a packet.
     pub replies: f64,
-    /// Packets that the head-of-queue limit discards in a row until their lane stalls (PortInfo:VLStallCount); 0: never.
+    /// Packets that the head-of-queue limit discards in a row until their lane stalls (PortInfo:VLStallCount); 0:
+    /// never.
     pub vl_stall_count: u8,
     /// How SMPs are served, and what happens to them.
     pub management: ManagementReport,

@@ -8,8 +8,9 @@
 //! progress: the next change serves it, and it must be known by then ([`fabric::difference`](crate::fabric::difference)
 //! makes the union of two fabrics). With a journal, every command is on disk before it is carried out, and a later
 //! driver continues where an earlier one was killed ([`StandingChange`]). Decided here: what counts as lost
-//! (`sighting`), in which order the machine learns of an abort, of a loss and of an answer, and when a journal that
-//! takes nothing is given up (`execution`). Deliberately omitted: what a change does next (`machine`).
+//! (`sighting`), in which order the machine learns of an abort, of a loss and of an answer, for which fabric a change
+//! follows, and when a journal that takes nothing is given up (`execution`). Deliberately omitted: what happens next
+//! within a change (`machine`).
 
 mod ahead;
 mod emptying;

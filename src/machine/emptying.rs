@@ -3,9 +3,9 @@
 //!
 //! On entry: the rounds of the change's last wait; then answers to commands, and what became of the changes that
 //! followed. On return: whether what the change takes out is empty. Holds: it is called empty only after a [`Vacated`]
-//! for every wait, each begun after the last entry that leads there was rewritten; a loss during the wait is routed
-//! around first. `state-machines/emptying.yaml` states the same by hand, and a test compares the two. Deliberately
-//! omitted: a clock, I/O, and the changes that follow ([`step`](super::step)).
+//! for every wait, each begun after the last entry that leads there was rewritten; a loss that is found during the
+//! wait is routed around first. `state-machines/emptying.yaml` states the same by hand, and a test compares the two.
+//! Deliberately omitted: a clock, I/O, and the changes that follow ([`step`](super::step)).
 
 use super::{ATTEMPTS, OTHER_PROOF, UNFINISHABLE};
 use crate::drain::Vacated;
@@ -93,13 +93,15 @@ pub enum EmptyingCommand {
         /// Whether a question has failed: then only a sweep shows why.
         failed: bool,
     },
-    /// Make a change for what was lost; answer with `NothingFollows` or `NotFollowed`.
+    /// Make a change for what was lost; answer with `NothingFollows`, `NotFollowed` or `CutShort`, unless that change
+    /// halts.
     Replan,
     /// Report the change as completed.
     Complete,
     /// Report the change as cut short for good, and why.
     GiveUp(String),
-    /// Report that the change, which was not cut short, is called off for one that was to follow, and why.
+    /// Report that the change, which was not cut short, is called off because the change that was to follow cannot be
+    /// made, and why.
     CallOff(String),
 }
 

@@ -2,7 +2,8 @@
 //!
 //! On entry: a [`TreeSearch`], with a judge of the turns that a tree makes. On return: a [`FoundTree`], and whether the
 //! judge approves of it. Candidates are the tree of before, trees along the orders that engines route by, trees of
-//! shortest ways, and trees grown cable by cable; the first that is approved is taken, so a tree stays while it may.
+//! shortest ways, and trees grown cable by cable; the first that is approved is taken, so a tree stays while it joins
+//! all that can be joined.
 //! Pure; the search is bounded. Deliberately omitted: what can wait for what. Callers judge by `verify`, which knows no
 //! engine.
 

@@ -46,8 +46,9 @@ pub(super) const REACH_NS: u64 = 1_000_000_000;
 /// How often in a row a subnet may fail to come up before its end ports are opened without a proof. Hosts that are
 /// fenced must not wait for a recovery that may never end.
 const TRIES: u8 = 3;
-/// From here on failures, and refusals, are not counted: the pause is the longest.
+/// From here on failures are not counted: the pause is the longest.
 const MOST_FAILED: u8 = TRIES + MOST_REFUSED;
+/// The same for refusals.
 const MOST_REFUSED: u8 = 5;
 
 /// The state of a subnet manager.
@@ -109,7 +110,7 @@ pub struct BringUpAttempt {
     pub has_begun: bool,
     /// How often in a row it has failed.
     pub failed: u8,
-    /// How often in a row it was refused, with no event of the subnet since.
+    /// How often in a row it was refused, with no event of the subnet and no other master since.
     pub refused: u8,
     /// Since when the change that it goes on with stands still, whatever was tried meanwhile.
     pub stands_since_ns: Option<u64>,
@@ -679,7 +680,7 @@ fn up(retired: RetiredHalf, at: LifecycleInput) -> Next {
 
 /// Backs off exponentially with the number of failed attempts.
 fn back_off(attempt: BringUpAttempt, in_vain: u8, commands: Vec<LifecycleCommand>, at: LifecycleInput) -> Next {
-    let pause_ns = BACK_OFF_NS.saturating_mul(1 << in_vain).min(LONGEST_BACK_OFF_NS);
+    let pause_ns = BACK_OFF_NS.saturating_mul(1 << in_vain.min(8)).min(LONGEST_BACK_OFF_NS);
     (LifecycleState::BackingOff { until_ns: at.now_ns.saturating_add(pause_ns), attempt }, commands)
 }
 
@@ -689,7 +690,7 @@ fn failed(attempt: BringUpAttempt, commands: Vec<LifecycleCommand>, at: Lifecycl
 
 fn refused(attempt: BringUpAttempt, why: Option<String>, at: LifecycleInput) -> Next {
     let in_vain = attempt.refused;
-    let attempt = BringUpAttempt { refused: (in_vain + 1).min(MOST_REFUSED), ..attempt };
+    let attempt = BringUpAttempt { refused: in_vain.saturating_add(1).min(MOST_REFUSED), ..attempt };
     back_off(attempt, in_vain, why.map(LifecycleCommand::Report).into_iter().collect(), at)
 }
 
@@ -708,7 +709,7 @@ fn not_brought_up(attempt: BringUpAttempt, why: String, at: LifecycleInput) -> N
 /// the journal is written, so any mandate suffices; the next look reads the state of the subnet again.
 fn stood_still(attempt: BringUpAttempt, own_failures: u32, at: LifecycleInput) -> Next {
     let since_ns = attempt.stands_since_ns.unwrap_or(at.now_ns);
-    // A single failure may be chance: what was lost is asked for once more.
+    // A single failure may be chance: the request or its answer may have been lost, so it is tried once more.
     let is_given_up = own_failures > 1 || has_stood(since_ns, at);
     let attempt = BringUpAttempt { stands_since_ns: (!is_given_up).then_some(since_ns), ..attempt };
     (LifecycleState::BringingUp(attempt), is_given_up.then_some(LifecycleCommand::Abandon).into_iter().collect())

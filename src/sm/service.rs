@@ -376,6 +376,7 @@ async fn sweep<T: Transport>(
 ) -> Result<Discovered, SmError> {
     // Port-change bits are left for the subnet's master; if that is this manager, it surveys once the subnet is up.
     manager.only_look();
+    manager.readmit_due();
     let found = manager.discover().await?;
     found.notices.iter().for_each(|notice| tracing::warn!("{notice}"));
     manager.set_topology(&found.fabric, found.sm_port);

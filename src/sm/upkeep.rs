@@ -218,8 +218,7 @@ impl<T: Transport> Upkeep<T> {
             self.owe_requests_to_register();
         }
         if matches!(&event, Err(error) if !error.is_fatal()) {
-            // The next survey does without it.
-            self.driver.subnet_mut().manager.leave_out_faulty(began_ns, 1);
+            self.leave_out_faulty(began_ns, 1);
             self.show(context);
         }
         event.map(Some)
@@ -419,9 +418,15 @@ impl<T: Transport> Upkeep<T> {
                 return Err(error);
             }
             tracing::warn!(%error, "writing again what somebody else has changed");
-            self.driver.subnet_mut().manager.leave_out_faulty(began_ns, 2);
+            self.leave_out_faulty(began_ns, 2);
         }
         Ok(())
+    }
+
+    /// The survey that leaves them out follows at once: a later one may begin with their trial.
+    fn leave_out_faulty(&mut self, since_ns: u64, least: u32) {
+        let left_out = self.driver.subnet_mut().manager.leave_out_faulty(since_ns, least);
+        self.change_is_due |= !left_out.is_empty();
     }
 
     /// Has the SA answer by partition tables that somebody else has changed.
@@ -565,6 +570,7 @@ impl<T: Transport> Upkeep<T> {
 
     /// Sweeps, and queries the other managers. A loss meanwhile does not wait for silent devices.
     async fn survey(&mut self, peers: &mut PeerManagers, context: &Context) -> Result<LifecycleEvent, SmError> {
+        self.driver.subnet_mut().manager.readmit_due();
         // A subnet that keeps changing must be surveyed all the same.
         for _ in 0..INTERRUPTIBLE_SURVEYS {
             if !self.may_follow_a_loss(context) {

@@ -171,6 +171,13 @@ struct Absence {
     cuts_off: BTreeSet<Guid>,
 }
 
+impl Absence {
+    fn readmit(&mut self, device: Guid) {
+        self.is_out = false;
+        tracing::info!(%device, "a device that was left out is tried again");
+    }
+}
+
 /// The health of all devices.
 #[derive(Debug, Default)]
 pub(super) struct Health {
@@ -259,18 +266,14 @@ impl Health {
             };
             if !absence.was_hurried && own.all(may_do_better) {
                 (absence.retrial.due_ns, absence.was_hurried) = (now_ns, true);
+                absence.readmit(*device);
             }
         }
     }
 
-    /// Readmits on trial every device whose pause is over.
-    pub(super) fn readmit(&mut self, now_ns: u64) {
-        for (device, absence) in self.absent.iter_mut().filter(|(_, absence)| absence.is_out) {
-            if absence.retrial.is_due(now_ns) {
-                absence.is_out = false;
-                tracing::info!(%device, "a device that was left out is tried again");
-            }
-        }
+    fn readmit(&mut self, now_ns: u64) {
+        let out = self.absent.iter_mut().filter(|(_, absence)| absence.is_out && absence.retrial.is_due(now_ns));
+        out.for_each(|(device, absence)| absence.readmit(*device));
     }
 }
 
@@ -587,6 +590,12 @@ impl<T: Transport> Manager<T> {
         let Some(KnownTopology { fabric, sm, .. }) = &self.topology else { return Vec::new() };
         let nodes = [Some(fabric.port(*sm).node), fabric.neighbour(*sm)];
         nodes.into_iter().flatten().map(|node| fabric.node(node).guid).collect()
+    }
+
+    /// Readmits on trial every device whose pause is over. Not before the sweeps within a change, nor before those that
+    /// follow a failure: they may last longer than a pause, and are to show the subnet without the device.
+    pub fn readmit_due(&mut self) {
+        self.health.readmit(self.transport.now_ns());
     }
 
     /// When the next device that is left out is to be tried again.

@@ -778,14 +778,11 @@ impl<T: Transport> Manager<T> {
     async fn find(&mut self, until_event: bool) -> Result<Option<Discovered>, SubnetError> {
         // Until its result is the known fabric, it is unknown what the change bits that it cleared reported.
         let (found, reported) = (self.port_changes.begin_look(), self.port_changes.take_reported());
-        self.health.readmit(self.transport.now_ns());
         let mut sweep = self.sweep(until_event).await?;
         let mut said: Vec<Guid> = sweep.changed().collect();
         // A device that was silent because its cable went must not be omitted by the very sweep that finds that.
         if !self.is_interrupted(until_event) && self.may_have_lost_its_cable(&sweep) {
-            let now_ns = self.transport.now_ns();
-            self.health.hurry_retrials(now_ns);
-            self.health.readmit(now_ns);
+            self.health.hurry_retrials(self.transport.now_ns());
             sweep = self.sweep(until_event).await?;
             said.extend(sweep.changed());
         }

@@ -318,7 +318,9 @@ fn live(case: &Case) -> Lived {
 /// tokens without end. Packets stood for ever before a port that an earlier manager had ARMED, towards a host that was
 /// left for later. Switches that only a newcomer led to counted as present, and each attempt to write there called the
 /// change off. A host that did not take the table that closes a half before a recovery kept the subnet from coming up.
-/// A flush waited for hosts that were back and not in use yet, whose send queues were full.
+/// A flush waited for hosts that were back and not in use yet, whose send queues were full. A switch that ignored its
+/// forwarding entries was left out, and tried again by the very sweep that was to show the subnet without it, which a
+/// silent host made longer than the pause before a trial.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, DeviceSickens, HostDies, LinkBounces, Revives, SwitchDies, SwitchRemoved};
@@ -498,6 +500,14 @@ fn what_went_wrong_once_does_not_again() {
         events: vec![(1_000_000, ignores(406, lanes)), (0, ignores(683, AttributeId::PortInfo))],
         offs: vec![645, 596],
         deaths: vec![(35, Successor::Standby), (80, Successor::Itself)],
+    });
+    let silent = DeviceSickens(189, sick(AttributeId::PortInfo, Sickness::Silent, false));
+    let ignores = DeviceSickens(277, sick(AttributeId::LinearForwardingTable, Sickness::Ignores, true));
+    live(&Case {
+        setting: Setting { fenced: true, load: 0.0001, loss: 0.02, seed: 431, ..agents("fat-tree:2,3") },
+        events: vec![(1_000_000, silent), (1_000_000, ignores)],
+        offs: vec![],
+        deaths: vec![],
     });
     let refuses = DeviceSickens(756, sick(AttributeId::LinearForwardingTable, Sickness::Refuses, false));
     let ignores = DeviceSickens(20, sick(AttributeId::PortInfo, Sickness::Ignores, true));

@@ -348,6 +348,22 @@ fn a_switch_that_fails_at_its_table_is_passed_by_and_named() {
     }
 }
 
+/// Where no switch forwards multicast, every member is counted as not reached.
+#[test]
+fn where_every_switch_refuses_multicast_nobody_is_reached() {
+    let sick = SickAttribute {
+        attribute: AttributeId::MulticastForwardingTable,
+        sickness: Sickness::Refuses,
+        writes_only: false,
+    };
+    let switches = ["leaf-1", "leaf-2", "leaf-3", "leaf-4", "spine-1", "spine-2", "spine-3", "spine-4"];
+    let mut scene = up("fat-tree:4,2", SETUP, &switches.map(|switch| (switch, sick)));
+    let all = hosts(&scene);
+    all.iter().for_each(|host| _ = join(&scene, host, BROADCAST));
+    scene.pass(5 * S);
+    assert_eq!(scene.mailbox.borrow().view.groups.unreached, all.len(), "{:?}", scene.failures());
+}
+
 /// Without a level for them there are none, and nothing is asked of a switch for them.
 #[test]
 fn without_a_reserved_level_there_are_no_groups() {

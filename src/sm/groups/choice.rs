@@ -2,11 +2,11 @@
 //!
 //! A packet of multicast stands in a switch until its last copy has left, so trees and unicast can wait for each other
 //! in a ring. The reserved lane carries only groups and management to switches (claim K.2), and the tree must close no
-//! ring with these. The search itself is `routing`'s ([`TreeSearch`]), as OpenSM's plugin has it too. Pure.
+//! ring with these. `routing` searches ([`TreeSearch`]); OpenSM's plugin uses the same search. Pure.
 
 use crate::fabric::{Fabric, NodeId, PortId};
 use crate::ids::ReservedLevel;
-use crate::routing::{SpanningTree, TreeSearch};
+use crate::routing::{FoundTree, SpanningTree, TreeSearch};
 use crate::tables::{SubnetTables, TreeTurn};
 use crate::verify::{self, UnicastWaits};
 use std::collections::BTreeSet;
@@ -30,8 +30,8 @@ pub(super) struct ChosenTree {
     pub(super) unproved: Option<String>,
 }
 
-/// The tree for a subnet; none without a switch that forwards multicast.
-pub(super) fn choose(input: &TreeInput<'_>) -> Option<ChosenTree> {
+/// The tree for a subnet; without a switch that forwards multicast it joins none.
+pub(super) fn choose(input: &TreeInput<'_>) -> ChosenTree {
     let TreeInput { fabric, tables, level, switches, before } = *input;
     let takes_part = |node: NodeId| switches.contains(&node) && fabric.node(node).present;
     let ends = bearing(fabric, switches);
@@ -43,10 +43,10 @@ pub(super) fn choose(input: &TreeInput<'_>) -> Option<ChosenTree> {
     let count = waits.as_ref().map_or(0, UnicastWaits::count);
     let search =
         TreeSearch { fabric, takes_part: &takes_part, ends: &ends, before, goes: &goes, waits: count, also: &[] };
-    let found = search.run()?;
+    let found = search.run().unwrap_or(FoundTree { goes: true, ..FoundTree::default() });
     let ring = "no tree of switches was found that closes no ring of waits with management to switches";
     let unproved = if found.goes { alone } else { Some(alone.unwrap_or_else(|| ring.to_string())) };
-    Some(ChosenTree { tree: found.tree, unproved })
+    ChosenTree { tree: found.tree, unproved }
 }
 
 /// The waits of unicast packets on the level.

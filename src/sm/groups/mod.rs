@@ -452,8 +452,7 @@ impl<T: Transport> ReportingManager<T> {
             choice::choose(&TreeInput { fabric, tables, level, switches: &able, before })
         };
         let chosen = computed(&mut self.manager, self.config.planning, work).await?;
-        let unproved = chosen.as_ref().and_then(|chosen| chosen.unproved.clone());
-        if let Some(why) = unproved.filter(|_| self.groups.view().unproved.is_none()) {
+        if let Some(why) = chosen.unproved.as_ref().filter(|_| self.groups.view().unproved.is_none()) {
             tracing::warn!("multicast on the reserved level is not proved: {why}");
         }
         let groups = &mut self.groups;
@@ -463,10 +462,7 @@ impl<T: Transport> ReportingManager<T> {
         if let Arrival::Kept { places, .. } = &groups.arrival {
             groups.stale.extend(places.keys());
         }
-        if chosen.is_none() {
-            groups.wanted.clear();
-        }
-        (groups.basis, groups.chosen, groups.is_settled) = (Some(basis), chosen, false);
+        (groups.basis, groups.chosen, groups.is_settled) = (Some(basis), Some(chosen), false);
         Ok(())
     }
 

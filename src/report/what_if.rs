@@ -285,8 +285,9 @@ impl WhatIfReport {
         let planned = count(self.planned() as u64);
         (self.leaves_out() && self.planned() > 0).then(|| {
             format!(
-                "changes were planned for the {planned} that an estimate puts first: by end ports cut off, then by pairs \
-                 out times blocks of forwarding tables that lead them to what is lost; some of the others may do more harm"
+                "changes were planned for the {planned} that an estimate puts first: those that leave pairs without a way, \
+                 which alone a change can mend, then by end ports cut off, then by pairs out times blocks of forwarding \
+                 tables that lead them to what is lost; some of the others may do more harm"
             )
         })
     }
@@ -336,8 +337,8 @@ pub fn chosen_pairs(pairs: usize, among: usize, elements: usize) -> String {
     let [pairs, among, elements] = [pairs, among, elements].map(|number| count(number as u64));
     format!(
         "{pairs} pairs are looked at: those of the {among} switches and cables, of {elements}, whose loss alone an \
-         estimate puts first: by end ports cut off, then by pairs out times blocks of forwarding tables that lead them \
-         to what is lost; some of the other pairs may do more harm"
+         estimate puts first: those that leave pairs without a way, then by end ports cut off, then by pairs out times \
+         blocks of forwarding tables that lead them to what is lost; some of the other pairs may do more harm"
     )
 }
 

@@ -320,7 +320,8 @@ fn live(case: &Case) -> Lived {
 /// change off. A host that did not take the table that closes a half before a recovery kept the subnet from coming up.
 /// A flush waited for hosts that were back and not in use yet, whose send queues were full. A switch that ignored its
 /// forwarding entries was left out, and tried again by the very sweep that was to show the subnet without it, which a
-/// silent host made longer than the pause before a trial.
+/// silent host made longer than the pause before a trial. A flush waited for a host that an earlier manager had ARMED
+/// at the end of a link whose other end had stayed INIT.
 #[test]
 fn what_went_wrong_once_does_not_again() {
     use Drawn::{CableGoes, DeviceSickens, HostDies, LinkBounces, Revives, SwitchDies, SwitchRemoved};
@@ -500,6 +501,12 @@ fn what_went_wrong_once_does_not_again() {
         events: vec![(1_000_000, ignores(406, lanes)), (0, ignores(683, AttributeId::PortInfo))],
         offs: vec![645, 596],
         deaths: vec![(35, Successor::Standby), (80, Successor::Itself)],
+    });
+    live(&Case {
+        setting: Setting { load: 0.0005, ..agents("hypercube:3,1") },
+        events: vec![(0, CableGoes(359)), (200_000, LinkBounces(832))],
+        offs: vec![76],
+        deaths: vec![(477, Successor::Itself)],
     });
     let silent = DeviceSickens(189, sick(AttributeId::PortInfo, Sickness::Silent, false));
     let ignores = DeviceSickens(277, sick(AttributeId::LinearForwardingTable, Sickness::Ignores, true));

@@ -128,7 +128,7 @@ fn the_page_tells_of_every_event_and_when_it_was() {
     for element in ["switch spine-1", "switch spine-3", "link spine-2[8]"] {
         assert!(text.contains(&format!("<li>{element}, at ")), "{element}");
     }
-    assert!(text.contains("Leaves (2)</h3>") && text.contains("Comes (1)</h3>"), "each list has all of its kind");
+    assert!(text.contains("Removed (2)</h3>") && text.contains("Comes (1)</h3>"), "each list has all of its kind");
     for event in events {
         let during = event["during"].as_str().expect("it happened");
         let what = event["what"].as_str().expect("in words");

@@ -133,7 +133,7 @@ pub(super) fn draw(map: &FabricMap, id: &str, stages: &BTreeMap<NodeId, NodeWave
 /// The fabric as a figure, with the channels of a circle. `circle` names its switches in order: a lane of each waits
 /// for one that leads to the next.
 pub(super) fn draw_circle(map: &FabricMap, id: &str, circle: &[&str]) -> Markup {
-    figure(map, id, (&BTreeMap::new(), "leaves"), circle)
+    figure(map, id, (&BTreeMap::new(), "removed"), circle)
 }
 
 fn figure(

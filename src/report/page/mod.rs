@@ -273,7 +273,7 @@ fn side_by_side(reports: &[SimulationReport]) -> Markup {
                 details class="run" open[rank == 0] {
                     summary { b { (compare::name(run.report)) } " " span class={ "word " (class) } { (word) } }
                     p { (verdict::sentence(run.report)) @for told in verdict::beside(run.report) { " " (told) } }
-                    (run.whole())
+                    (Run::new(run.report, &ids[rank], None).whole())
                 }
             }
         }

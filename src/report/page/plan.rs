@@ -128,7 +128,7 @@ fn planned(report: &PlanReport, facts: &PlanFacts) -> Markup {
         section {
             h2 { "What changes" }
             div class="columns" {
-                (named("Leaves", &facts.leaves, "leaves"))
+                (named("Removed", &facts.leaves, "leaves"))
                 (named("Isolated", &facts.isolated, "cutoff"))
                 (named("Comes", &facts.comes, "comes"))
                 (named("Cables cut", &facts.cut, "leaves"))

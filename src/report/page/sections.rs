@@ -241,8 +241,8 @@ impl<'a> Run<'a> {
     fn note(&self, kind: &Kind) -> Option<String> {
         let outage = self.report.outage.as_ref();
         if kind.id == LATENCY.id && outage.is_some_and(|own| own.pairs > 0) {
-            let why = "Only packets that arrive have a latency. It falls while pairs are without a way, because the rest \
-                       meets less traffic.";
+            let why = "Only packets that arrive have a latency. It falls while pairs are without a way, because those \
+                       that still deliver meet less traffic, and many have shorter paths.";
             return Some(why.to_string());
         }
         let silent = outage.map_or(0, |own| own.not_seen_again) as u64;
@@ -300,7 +300,11 @@ impl<'a> Run<'a> {
             ("lost in all", count(report.lost_in_all), ""),
             outages,
             (&mean_of, mean, ""),
-            ("end ports cut off", count(report.cut_off().len() as u64), ""),
+            (
+                "end ports cut off",
+                count(report.cut_off().len() as u64),
+                if report.cut_off().is_empty() { "" } else { "bad" },
+            ),
             ("SMPs", count(report.smps().total), ""),
             ("proof", report.proof.status.to_string(), proof_class),
         ];
@@ -318,7 +322,7 @@ impl<'a> Run<'a> {
                 (self.events())
                 @let [leaves, comes] = self.moves();
                 div class="columns" {
-                    (named("Leaves", &leaves, "leaves"))
+                    (named("Removed", &leaves, "leaves"))
                     (named("Comes", &comes, "comes"))
                     (named("Cut off for good", &cut_off.iter().map(ToString::to_string).collect::<Vec<_>>(), "cutoff"))
                 }

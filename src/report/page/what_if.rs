@@ -92,7 +92,7 @@ fn glance(report: &WhatIfReport, unproved: usize) -> Markup {
         ("losses that cut end ports off", number(|loss| !loss.cut_off.is_empty()), ""),
         ("end ports that a loss cuts off", count(cut_off.len() as u64), ""),
         ("losses that need a standby", number(|loss| loss.needs_standby), ""),
-        ("last pair back at most after", longest, ""),
+        ("last pair back, from first write", longest, ""),
     ])
 }
 
@@ -254,8 +254,10 @@ fn cut_off(losses: &[LossReport]) -> Markup {
                 h2 { "Who is cut off" }
                 (parts::named("These take the subnet manager with them, and need a standby", first, "leaves"))
                 @if !more.is_empty() { p class="unit" { (counted(more.len() as u64, "other loss")) " that do are not shown; --csv FILE lists all." } }
-                @for loss in named {
-                    (parts::named(&format!("By the loss of {}", loss.dies.join(" and ")), &loss.cut_off, "cutoff"))
+                div class="columns" {
+                    @for loss in named {
+                        (parts::named(&format!("By the loss of {}", loss.dies.join(" and ")), &loss.cut_off, "cutoff"))
+                    }
                 }
                 @if omitted > 0 {
                     p class="unit" {

@@ -8,7 +8,7 @@ use crate::subnet::manager::Manager;
 use crate::subnet::{Ask, RequestTarget, SubnetError};
 use crate::transport::Transport;
 use crate::wire::vendor::Flush;
-use crate::wire::{AttributeId, Method, PortInfo, PortState};
+use crate::wire::{AttributeId, Method, PortState};
 
 impl<T: Transport> Manager<T> {
     /// Waits until `lanes` are empty and nothing is latched for them: by age if the observer is age, otherwise by the
@@ -66,15 +66,16 @@ impl<T: Transport> Manager<T> {
         }
     }
 
-    /// The devices that take part (F.1): those that some link joins to others. One that is back and not in use yet may
-    /// hold packets from before, which nothing takes and nothing meets.
+    /// The devices that take part (F.1): those that some link joins to others, of which both ends can take data. One
+    /// that is back and not in use yet may hold packets from before, which nothing takes and nothing meets; nor does a
+    /// token come from a far end that is INIT.
     fn flushing_devices(&self) -> Result<Vec<NodeId>, SubnetError> {
         let fabric = &self.topology("waiting for a barrier")?.fabric;
-        let may_carry = |port: PortId| {
+        let is_up = |port: PortId| {
             let known = self.port_infos.get(&fabric.port_name(port));
-            let is_up = |info: &PortInfo| matches!(info.port_state, PortState::Armed | PortState::Active);
-            fabric.peer(port).is_some() && known.is_none_or(is_up)
+            known.is_none_or(|info| matches!(info.port_state, PortState::Armed | PortState::Active))
         };
+        let may_carry = |port: PortId| fabric.peer(port).is_some_and(|far| is_up(port) && is_up(far));
         let mut devices = self.devices()?;
         devices.retain(|&node| fabric.ports_of(node).any(may_carry));
         Ok(devices)

@@ -769,7 +769,7 @@ mod tests {
         assert_eq!((done.outcome, &done.stranded), (ChangeOutcome::Refused, &ports));
         let reason = done.reason.expect("a refusal has one");
         assert!(reason.starts_with("2 end ports would be cut off, node-5 HCA-1[1] first: "), "{reason}");
-        assert!(reason.ends_with("(--allow-cut-off)"), "{reason}");
+        assert!(reason.ends_with("pass --allow-cut-off if this is intended"), "{reason}");
     }
 
     #[test]
